@@ -1,0 +1,108 @@
+/* Field tables. A config struct is described once, in the file that owns it, by a table of fields;
+ * that table drives parsing, unknown-key errors with the nearest name, defaults, range checks, the
+ * echo of applied values, `fleetsim explain`, and the reference pages. sim/scenario walks it
+ * against YAML; nothing else ever sees YAML.
+ *
+ *   static const struct field engine_fields[] = {
+ *       {.name = "block_size", .kind = FIELD_INT, .unit = UNIT_TOKENS, .offset = offsetof(struct
+ * engine_config, block_size), .fallback = "16", .min = 1, .max = 1024, .doc = "KV tokens per
+ * block"}, {0}};
+ */
+#ifndef FLEETSIM_SIM_BASE_FIELD_H
+#define FLEETSIM_SIM_BASE_FIELD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/units.h"
+
+enum field_kind {
+    FIELD_END,    /* closes a table */
+    FIELD_BOOL,   /* bool */
+    FIELD_INT,    /* int64_t */
+    FIELD_REAL,   /* double */
+    FIELD_TIME,   /* int64_t, picoseconds, read exactly */
+    FIELD_STAMP,  /* int64_t, Unix seconds, read from ISO 8601 UTC ("2026-03-02T00:00:00Z") */
+    FIELD_TEXT,   /* const char *, in the arena */
+    FIELD_PATH,   /* const char *, in the arena; made relative to the file that names it */
+    FIELD_CHOICE, /* int: index into .choices */
+    FIELD_STRUCT, /* a nested struct at .offset, described by .fields */
+    FIELD_INLINE, /* a nested struct at .offset, described by .fields, whose keys sit beside ours */
+    FIELD_VARIANT, /* struct variant_value; the key .tag names one of .variants, whose fields sit
+                      beside the tag */
+    FIELD_LIST,    /* struct field_list of items of size .item_size, each described by .item */
+};
+
+enum field_flags {
+    FIELD_REQUIRED = 1,  /* no default: absence is an error */
+    FIELD_OPTIONAL = 2,  /* absence leaves the unset value of the kind (below) */
+    FIELD_UNLIMITED = 4, /* INT: the word "unlimited" means FIELD_INT_UNLIMITED */
+    FIELD_MIN_OPEN = 8,  /* value must be > min, not ≥ */
+};
+
+/* Unset values of optional fields: INT and TIME and STAMP FIELD_INT_UNSET, REAL NaN, TEXT and PATH
+ * NULL, CHOICE -1, VARIANT type NULL, LIST items NULL and count 0. BOOL and STRUCT cannot be
+ * optional. */
+#define FIELD_INT_UNSET     INT64_MIN
+#define FIELD_INT_UNLIMITED INT64_MAX
+
+struct field {
+    const char *name;
+    enum field_kind kind;
+    enum unit unit; /* INT, REAL */
+    unsigned flags;
+    size_t offset;
+    const char *fallback; /* the default as a user would write it; NULL with REQUIRED or OPTIONAL;
+                             for VARIANT the tag's value; STRUCT and LIST have none (a STRUCT's
+                             fields have their own; a LIST is empty) */
+    double min, max;      /* INT and REAL in .unit, TIME in s, LIST: count; both 0: no range */
+    const char *doc;      /* one line, what it means */
+    const char *const *choices;            /* CHOICE: NULL-terminated */
+    const struct field *fields;            /* STRUCT */
+    const struct variant *const *variants; /* VARIANT: NULL-terminated */
+    const char *tag;          /* VARIANT: the key that selects ("policy", "process", "dist", …) */
+    const struct field *item; /* LIST: how one item is described; its name and offset are ignored */
+    size_t item_size;         /* LIST */
+    const char *const *later; /* VARIANT, CHOICE: names of the design that are not built yet,
+                                 refused by name; may be NULL */
+};
+
+/* One way to fill a VARIANT: a policy, a process, a distribution. Registered by listing its address
+ * in the table that .variants points at. `ops` is the const struct of callbacks, whose type the
+ * owner of the registry defines. */
+struct variant {
+    const char *name;
+    const char *doc;            /* one line */
+    const struct field *fields; /* of its config; NULL: it has none */
+    size_t size;                /* of its config struct; 0: none */
+    const void *ops;
+};
+
+struct variant_value {
+    const struct variant *type;
+    void *config; /* arena; type->size bytes; NULL when size is 0 */
+};
+
+struct field_list {
+    void *items; /* arena */
+    size_t count;
+};
+
+/* Reads one scalar (BOOL … CHOICE, not STRUCT/VARIANT/LIST) from its text into target (already
+ * offset) and checks its range. PATH is copied as it is. On failure returns false with a reason in
+ * why ("must be at least 1, not 0"). */
+bool field_parse(const struct field *field, const char *text, void *target, struct arena *arena,
+                 char *why, size_t why_size);
+/* Fills the struct at base with every default and unset value, nested structs and default variants
+ * included. */
+void field_defaults(const struct field *fields, void *base, struct arena *arena);
+/* The value as text that field_parse reads back to the same value; NULL when unset. In the arena.
+ */
+const char *field_text(const struct field *field, const void *target, struct arena *arena);
+/* The whole struct as YAML (2-space indent, every applied value, unset ones left out). Reads back
+ * to the same struct. In the arena. */
+char *field_yaml(const struct field *fields, const void *base, struct arena *arena);
+
+#endif

@@ -1,0 +1,75 @@
+/* Log-bucket histogram of non-negative int64_t values (picoseconds). Values below 256 have a bucket
+ * each; above, every power of two is cut into 128 equal buckets, so a bucket's midpoint is within
+ * 1/256 = 0.39 % of every value in it. Covers the whole of int64_t: nothing reads as "the top
+ * bucket". Merging is exact (counts add). Quantiles follow the nearest-rank rule: the smallest
+ * value with at least ceil(q·n) values at or below it, here the midpoint of its bucket, clamped to
+ * the exact minimum and maximum. */
+#ifndef FLEETSIM_SIM_BASE_HISTOGRAM_H
+#define FLEETSIM_SIM_BASE_HISTOGRAM_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "sim/base/time.h"
+
+enum { HISTOGRAM_SUB_BITS = 7, HISTOGRAM_BUCKETS = 256 + (63 - 8) * 128 };
+#define HISTOGRAM_RELATIVE_ERROR (1.0 / 256)
+
+struct histogram {
+    uint64_t count;
+    uint64_t overflow; /* values < 0 or beyond int64_t: a fault, counted, never hidden */
+    int64_t min, max;  /* exact; min > max when empty */
+    int128 sum;        /* exact */
+    uint64_t buckets[HISTOGRAM_BUCKETS];
+};
+
+static inline uint32_t histogram_bucket(uint64_t value)
+{
+    if (value < 256) {
+        return (uint32_t)value;
+    }
+    uint32_t top = 63u - (uint32_t)__builtin_clzll(value); /* ≥ 8 */
+    return 256 + ((top - 8) << HISTOGRAM_SUB_BITS) +
+           (uint32_t)((value >> (top - HISTOGRAM_SUB_BITS)) & 127);
+}
+
+void histogram_init(struct histogram *h);
+/* Adds the value n times. */
+static inline void histogram_add_n(struct histogram *h, int64_t value, uint64_t n)
+{
+    if (value < 0) {
+        h->overflow += n;
+        return;
+    }
+    h->buckets[histogram_bucket((uint64_t)value)] += n;
+    h->count += n;
+    h->sum += (int128)value * (int64_t)n;
+    if (value < h->min) {
+        h->min = value;
+    }
+    if (value > h->max) {
+        h->max = value;
+    }
+}
+static inline void histogram_add(struct histogram *h, int64_t value)
+{
+    histogram_add_n(h, value, 1);
+}
+/* Adds, for i = 0 … n-1, the value first + slope·i, weight times each: a span's ramp of steps.
+ * Cost: the number of buckets crossed. first ≥ 0 and the last value ≥ 0; slope may be negative. */
+void histogram_add_ramp(struct histogram *h, int64_t first, int64_t slope, uint64_t n,
+                        uint64_t weight);
+/* into += from. */
+void histogram_merge(struct histogram *into, const struct histogram *from);
+/* Nearest rank; 0 < q ≤ 1. TIME_NONE when empty. */
+int64_t histogram_quantile(const struct histogram *h, double q);
+/* Share of values ≤ limit, by whole buckets up to the one that holds limit (error: that bucket).
+ * NaN when empty. */
+double histogram_share_at_most(const struct histogram *h, int64_t limit);
+/* NaN when empty. */
+double histogram_mean(const struct histogram *h);
+/* The lower edge and midpoint of a bucket. */
+int64_t histogram_bucket_low(uint32_t bucket);
+int64_t histogram_bucket_mid(uint32_t bucket);
+
+#endif

@@ -1,0 +1,108 @@
+/* Observations: everything the engine and the fleet let the world see. Metrics, the request log,
+ * and tests are sinks of these; the simulation never reads them back. Emitted in the run's total
+ * order, except that steps of a span are reported when the span is settled. */
+#ifndef FLEETSIM_SIM_BASE_OBS_H
+#define FLEETSIM_SIM_BASE_OBS_H
+
+#include <stdint.h>
+
+#include "sim/base/request.h"
+#include "sim/base/time.h"
+
+enum obs_kind {
+    OBS_ARRIVAL, /* u.request: a request arrived, before any decision on it; pool and replica unset
+                  */
+    OBS_ADMIT, /* u.record: first admission (admitted_ps is set). Not repeated after a preemption */
+    OBS_FIRST_TOKEN, /* u.record: first_token_ps is set */
+    OBS_GAP,         /* u.gap: one inter-token gap that spans a preemption (regular gaps come with
+                        OBS_STEPS) */
+    OBS_PREEMPT,     /* u.record: as it stands */
+    OBS_END,         /* u.record: final, whatever the outcome */
+    OBS_STEPS,       /* u.steps: one or more equal-composition iterations are complete */
+    OBS_REPLICA,     /* u.state: a replica changed state */
+    OBS_SCALE,       /* u.scale: an autoscaler decided a change */
+    OBS_GAUGE,       /* u.gauge: a sample of one pool, taken every gauge interval */
+};
+
+/* Iterations 0 … count-1 of one composition. Iteration i starts at start_ps + Σ_{j<i} step(j),
+ * takes step(i) = base_ps + slope_ps·i, and emits `decodes` gaps of exactly step(i) each (plus what
+ * FIRST_TOKEN and GAP report). */
+struct obs_steps {
+    int64_t start_ps;
+    int64_t end_ps; /* = start_ps + Σ step(i) */
+    int64_t base_ps, slope_ps;
+    uint32_t count;   /* ≥ 1, ≤ 65,536 */
+    uint32_t decodes; /* sequences that decoded one token in each iteration with a regular gap */
+    uint32_t decode_tokens;  /* tokens computed by decodes in each iteration (decodes + those
+                                resuming from a preemption) */
+    uint32_t prefill_tokens; /* prompt-chunk tokens computed in each iteration, recomputed ones
+                                included */
+    uint32_t running;        /* sequences in the batch */
+    int64_t decode_ps; /* of (end − start): what the decodes alone would have taken, summed; the
+                          rest is prefill's */
+    int64_t work_ps; /* the work at full utilisation, summed, for utilisation (rate: decodes/rate +
+                        prefill/rate; others: the busy time) */
+};
+
+/* What a replica can be doing. held = provisioning … draining; ready = serving + idle. */
+enum replica_state {
+    REPLICA_RELEASED,     /* not held, not billed */
+    REPLICA_PROVISIONING, /* node and image */
+    REPLICA_LOADING,      /* weights, engine init, warm-up */
+    REPLICA_SERVING,      /* ready, a step is running */
+    REPLICA_IDLE,         /* ready, nothing to do */
+    REPLICA_DRAINING,     /* takes no new request, finishes what it has */
+    REPLICA_STATE_COUNT
+};
+
+struct obs_state {
+    enum replica_state from, to;
+    int64_t since_ps;    /* when `from` began: [since, time) was spent in it */
+    int64_t launched_ps; /* billing start of this launch */
+};
+
+struct obs_scale {
+    uint32_t ready, starting, draining; /* before the decision is carried out */
+    uint32_t wished;                    /* what the policy wanted, before limits */
+    uint32_t target;                    /* what it became: ready + starting after */
+    double metric;                      /* the signal it saw, NaN where none */
+    const char *reason;                 /* static text */
+};
+
+/* One pool at one instant, iterations in flight included: their KV blocks are allocated. */
+struct obs_gauge {
+    uint64_t running;        /* sequences in batches */
+    uint64_t waiting;        /* requests queued at replicas or in the pool's central queue */
+    int64_t kv_blocks;       /* KV blocks in use, summed over held replicas */
+    int64_t kv_blocks_total; /* of them in all, summed; INT64_MAX when unlimited */
+    int64_t kv_blocks_max;   /* in use at the fullest replica */
+};
+
+struct obs {
+    enum obs_kind kind;
+    uint32_t pool;    /* index in fleet.pools; UINT32_MAX before routing */
+    uint32_t replica; /* launch number in the pool, from 0; UINT32_MAX before routing */
+    int64_t time_ps;  /* when it happened; STEPS: = end_ps */
+    union {
+        const struct request *request;
+        const struct request_record *record;
+        const struct obs_steps *steps;
+        const struct obs_state *state;
+        const struct obs_scale *scale;
+        const struct obs_gauge *gauge;
+        int64_t gap_ps;
+    } u; /* borrowed for the call */
+};
+
+/* A receiver. */
+struct obs_sink {
+    void (*take)(void *self, const struct obs *obs);
+    void *self;
+};
+
+static inline void obs_emit(const struct obs_sink *sink, const struct obs *obs)
+{
+    sink->take(sink->self, obs);
+}
+
+#endif

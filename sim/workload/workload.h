@@ -1,0 +1,60 @@
+/* The traffic of a run: every class's arrivals merged into one stream of requests in time order. */
+#ifndef FLEETSIM_SIM_WORKLOAD_WORKLOAD_H
+#define FLEETSIM_SIM_WORKLOAD_WORKLOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/errors.h"
+#include "sim/base/field.h"
+#include "sim/base/request.h"
+
+/* One class of requests: an entry of `workload:` as far as traffic goes. */
+struct traffic_config {
+    const char *name;
+    struct variant_value arrivals;      /* process: poisson, constant, trace */
+    struct variant_value prompt_tokens; /* dist: …; unset: from the trace */
+    struct variant_value output_tokens;
+};
+extern const struct field traffic_fields[];
+
+struct workload_config {
+    const struct traffic_config *const *classes; /* [class_count], borrowed */
+    size_t class_count;
+    uint64_t seed;
+    uint32_t replication;
+    int64_t start_unix_s; /* scenario's start in Unix seconds; FIELD_INT_UNSET: the first row of the
+                             first trace, or 0 */
+    int64_t horizon_ps;   /* arrivals stop before it; TIME_NONE: last trace arrival + 1 ps */
+};
+
+struct workload;
+
+/* Opens every class; scans traces once from end to end, so that every bad row is reported now. On
+ * failure NULL, with the errors (path "workload[i].…" is looked up in where). */
+struct workload *workload_open(const struct workload_config *config, const struct locator *where,
+                               struct errors *errors);
+void workload_close(struct workload *w);
+
+/* The next request, ids from 0. Ties: class order, then order in the class. */
+enum workload_status { WORKLOAD_OK, WORKLOAD_END, WORKLOAD_FAILED };
+enum workload_status workload_next(struct workload *w, struct request *request,
+                                   struct errors *errors);
+
+/* The horizon and start in force (a trace may have supplied them). */
+int64_t workload_horizon(const struct workload *w);
+int64_t workload_start(const struct workload *w);
+/* λ(t): expected arrivals per second of one class at t. For a trace: arrivals in t's hour / 3,600. */
+double workload_rate(const struct workload *w, size_t class_index, int64_t time_ps);
+/* Expected number of arrivals of one class in [from, to); exact count for a trace. */
+double workload_expected(const struct workload *w, size_t class_index, int64_t from_ps,
+                         int64_t to_ps);
+/* Mean prompt and output tokens per request of one class (after rounding and clipping; exact for a
+ * trace). */
+double workload_mean_prompt(const struct workload *w, size_t class_index);
+double workload_mean_output(const struct workload *w, size_t class_index);
+/* Rows that on_bad_row: skip left out, all traces. */
+uint64_t workload_skipped_rows(const struct workload *w);
+
+#endif
