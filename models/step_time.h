@@ -70,7 +70,12 @@ struct step_model {
     const void *model; /* owned by the arena given to build */
 };
 
-/* The registry behind step_time.model: rate, affine, constant. NULL-terminated. */
+/* One file each. */
+extern const struct variant step_rate_variant;
+extern const struct variant step_affine_variant;
+extern const struct variant step_constant_variant;
+
+/* The registry behind step_time.model. NULL-terminated. */
 extern const struct variant *const step_time_variants[];
 /* Names of the design that later work brings. */
 extern const char *const step_time_later[];
