@@ -57,7 +57,8 @@ struct field {
     const char *fallback; /* the default as a user would write it; NULL with REQUIRED or OPTIONAL;
                              for VARIANT the tag's value; STRUCT and LIST have none (a STRUCT's
                              fields have their own; a LIST is empty) */
-    double min, max;      /* INT and REAL in .unit, TIME in s, LIST: count; both 0: no range */
+    double min, max;      /* INT and REAL in .unit, TIME in s, LIST: count; both 0: no range (only
+                             "> 0" with MIN_OPEN); max below min: no upper limit */
     const char *doc;      /* one line, what it means */
     const char *const *choices;            /* CHOICE: NULL-terminated */
     const struct field *fields;            /* STRUCT */
@@ -90,19 +91,39 @@ struct field_list {
     size_t count;
 };
 
+/* Room for any reason field_parse gives; a smaller buffer cuts the text off. */
+enum { FIELD_WHY_MAX = 256 };
+/* BOOL … CHOICE: what field_parse reads and field_text writes. */
+bool field_is_scalar(const struct field *field);
 /* Reads one scalar (BOOL … CHOICE, not STRUCT/VARIANT/LIST) from its text into target (already
  * offset) and checks its range. PATH is copied as it is. On failure returns false with a reason in
- * why ("must be at least 1, not 0"). */
+ * why ("must be at least 1, not 0"; "'5 x' is not a time such as 30 s") and leaves target alone. */
 bool field_parse(const struct field *field, const char *text, void *target, struct arena *arena,
                  char *why, size_t why_size);
 /* Fills the struct at base with every default and unset value, nested structs and default variants
  * included. */
 void field_defaults(const struct field *fields, void *base, struct arena *arena);
+/* Makes a VARIANT's value the given variant, with its config's defaults. */
+void field_variant_init(const struct variant *variant, struct variant_value *value,
+                        struct arena *arena);
+/* Writes the unset value of an optional field. Not for STRUCT and INLINE; BOOL becomes false. */
+void field_unset(const struct field *field, void *target);
+/* The variant of that name, or NULL. */
+const struct variant *field_variant(const struct field *field, const char *name);
+/* Why a name is none of names (NULL-terminated): not built yet (in later, which may be NULL), a
+ * slip with the nearest name, or unknown with the known names. kind: "router policy". */
+void field_name_refuse(const char *text, const char *const *names, const char *const *later,
+                       const char *kind, char *why, size_t why_size);
+/* Whether min and max bind, and a limit as text in the field's unit (buffer: UNITS_TEXT_MAX). */
+bool field_has_min(const struct field *field);
+bool field_has_max(const struct field *field);
+char *field_limit_text(const struct field *field, double limit, char *buffer);
 /* The value as text that field_parse reads back to the same value; NULL when unset. In the arena.
  */
 const char *field_text(const struct field *field, const void *target, struct arena *arena);
 /* The whole struct as YAML (2-space indent, every applied value, unset ones left out). Reads back
- * to the same struct. In the arena. */
+ * to the same struct, given from the same working directory (a PATH is written as it was resolved).
+ * In the arena. Lives in field_yaml.c. */
 char *field_yaml(const struct field *fields, const void *base, struct arena *arena);
 
 #endif
