@@ -1,0 +1,208 @@
+#include "sim/base/event_queue.h"
+
+#include <stdlib.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/check.h"
+#include "sim/base/time.h"
+
+/* (class, sequence) in one word, so that the order is two comparisons: the class in the top two
+ * bits, the sequence below. */
+enum { ORDER_CLASS_SHIFT = 62 };
+#define ORDER_SEQUENCE_MASK ((UINT64_C(1) << ORDER_CLASS_SHIFT) - 1)
+#define PLACE_FREE          UINT32_MAX
+
+struct event_entry {
+    int64_t time_ps;
+    uint64_t order;
+    uint64_t payload;
+    uint32_t kind;
+    event_handle handle;
+};
+
+static inline bool entry_before(const struct event_entry *a, const struct event_entry *b)
+{
+    return (a->time_ps < b->time_ps) | ((a->time_ps == b->time_ps) & (a->order < b->order));
+}
+
+int event_compare(const struct event *a, const struct event *b)
+{
+    if (a->time_ps != b->time_ps) {
+        return a->time_ps < b->time_ps ? -1 : 1;
+    }
+    if (a->class != b->class) {
+        return a->class < b->class ? -1 : 1;
+    }
+    return (a->sequence > b->sequence) - (a->sequence < b->sequence);
+}
+
+/* Doubles the heap and hands out the new handles, lowest first. */
+static void event_queue_grow(struct event_queue *q)
+{
+    uint32_t old = q->heap_capacity, capacity = old > 0 ? 2 * old : 64;
+    check(capacity > old && capacity < PLACE_FREE);
+    q->heap = memory_grow(q->heap, capacity * sizeof(*q->heap));
+    q->place = memory_grow(q->place, ((size_t)capacity + 1) * sizeof(*q->place));
+    q->free_handles = memory_grow(q->free_handles, capacity * sizeof(*q->free_handles));
+    q->place[0] = PLACE_FREE;
+    for (uint32_t handle = capacity; handle > old; handle--) {
+        q->place[handle] = PLACE_FREE;
+        q->free_handles[q->free_count++] = handle;
+    }
+    q->heap_capacity = capacity;
+}
+
+void event_queue_init(struct event_queue *q, uint32_t replicas)
+{
+    *q = (struct event_queue){0};
+    tournament_init(&q->steps, replicas);
+    event_queue_grow(q);
+}
+
+void event_queue_free(struct event_queue *q)
+{
+    tournament_free(&q->steps);
+    free(q->heap);
+    free(q->place);
+    free(q->free_handles);
+    *q = (struct event_queue){0};
+}
+
+void event_queue_resize(struct event_queue *q, uint32_t replicas)
+{
+    tournament_resize(&q->steps, replicas);
+}
+
+static inline void heap_put(struct event_queue *q, uint32_t index, const struct event_entry *entry)
+{
+    q->heap[index] = *entry;
+    q->place[entry->handle] = index;
+}
+
+/* Puts entry at index or above. */
+static void heap_up(struct event_queue *q, uint32_t index, struct event_entry entry)
+{
+    while (index > 0) {
+        uint32_t parent = (index - 1) / 2;
+        if (!entry_before(&entry, &q->heap[parent])) {
+            break;
+        }
+        heap_put(q, index, &q->heap[parent]);
+        index = parent;
+    }
+    heap_put(q, index, &entry);
+}
+
+/* Puts entry at index or below. */
+static void heap_down(struct event_queue *q, uint32_t index, struct event_entry entry)
+{
+    for (;;) {
+        uint32_t child = 2 * index + 1;
+        if (child >= q->heap_count) {
+            break;
+        }
+        if (child + 1 < q->heap_count) {
+            child += entry_before(&q->heap[child + 1], &q->heap[child]);
+        }
+        if (!entry_before(&q->heap[child], &entry)) {
+            break;
+        }
+        heap_put(q, index, &q->heap[child]);
+        index = child;
+    }
+    heap_put(q, index, &entry);
+}
+
+/* Takes the entry at index out and closes the gap. */
+static void heap_remove(struct event_queue *q, uint32_t index)
+{
+    event_handle handle = q->heap[index].handle;
+    q->place[handle] = PLACE_FREE;
+    q->free_handles[q->free_count++] = handle;
+    struct event_entry last = q->heap[--q->heap_count];
+    if (index == q->heap_count) {
+        return;
+    }
+    if (index > 0 && entry_before(&last, &q->heap[(index - 1) / 2])) {
+        heap_up(q, index, last);
+    } else {
+        heap_down(q, index, last);
+    }
+}
+
+event_handle event_queue_push(struct event_queue *q, int64_t time_ps, enum event_class class,
+                              uint32_t kind, uint64_t payload)
+{
+    check(time_ps >= 0 && time_ps != TIME_NEVER);
+    check(class == EVENT_ARRIVAL || class == EVENT_CANCEL || class == EVENT_TIMER);
+    if (q->heap_count == q->heap_capacity) {
+        event_queue_grow(q); /* the marked place: the queue's only allocation in the loop */
+    }
+    debug_check(q->pushed <= ORDER_SEQUENCE_MASK);
+    struct event_entry entry = {
+        .time_ps = time_ps,
+        .order = (uint64_t) class << ORDER_CLASS_SHIFT | q->pushed++,
+        .payload = payload,
+        .kind = kind,
+        .handle = q->free_handles[--q->free_count],
+    };
+    heap_up(q, q->heap_count++, entry);
+    return entry.handle;
+}
+
+void event_queue_cancel(struct event_queue *q, event_handle handle)
+{
+    check(handle > 0 && handle <= q->heap_capacity && q->place[handle] != PLACE_FREE);
+    heap_remove(q, q->place[handle]);
+}
+
+/* Whether the first event is the champion of the step tree. Between a step and a heap entry the
+ * class decides a tie in time: no step is ever in the heap. */
+static inline bool step_is_first(const struct event_queue *q, uint64_t step_time)
+{
+    if (q->heap_count == 0) {
+        return step_time != TOURNAMENT_IDLE;
+    }
+    const struct event_entry *top = &q->heap[0];
+    uint64_t top_time = (uint64_t)top->time_ps;
+    return step_time < top_time ||
+           (step_time == top_time && EVENT_STEP < top->order >> ORDER_CLASS_SHIFT);
+}
+
+bool event_queue_pop(struct event_queue *q, struct event *event)
+{
+    uint64_t step_time = tournament_key(&q->steps);
+    if (step_is_first(q, step_time)) {
+        uint32_t replica = tournament_winner(&q->steps);
+        *event = (struct event){
+            .time_ps = (int64_t)step_time,
+            .sequence = replica,
+            .class = EVENT_STEP,
+            .payload = replica,
+        };
+        tournament_set(&q->steps, replica, TOURNAMENT_IDLE);
+        return true;
+    }
+    if (q->heap_count == 0) {
+        return false;
+    }
+    const struct event_entry *top = &q->heap[0];
+    *event = (struct event){
+        .time_ps = top->time_ps,
+        .sequence = top->order & ORDER_SEQUENCE_MASK,
+        .class = (enum event_class)(top->order >> ORDER_CLASS_SHIFT),
+        .kind = top->kind,
+        .payload = top->payload,
+    };
+    heap_remove(q, 0);
+    return true;
+}
+
+int64_t event_queue_peek_time(const struct event_queue *q)
+{
+    uint64_t step_time = tournament_key(&q->steps);
+    if (step_is_first(q, step_time)) {
+        return (int64_t)step_time;
+    }
+    return q->heap_count > 0 ? q->heap[0].time_ps : TIME_NEVER;
+}
