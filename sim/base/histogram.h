@@ -37,6 +37,9 @@ void histogram_init(struct histogram *h);
 /* Adds the value n times. */
 static inline void histogram_add_n(struct histogram *h, int64_t value, uint64_t n)
 {
+    if (n == 0) {
+        return; /* min and max belong to values that are there */
+    }
     if (value < 0) {
         h->overflow += n;
         return;
