@@ -1,0 +1,376 @@
+#include "sim/engine/replica.h"
+
+#include <stdlib.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/check.h"
+#include "sim/engine/finish.h"
+#include "sim/engine/form.h"
+
+void replica_init(struct replica *r, const struct engine *engine, uint32_t slot, uint32_t launch)
+{
+    *r = (struct replica){
+        .engine = engine,
+        .launch = launch,
+        .slot = slot,
+        .next_ps = TIME_NEVER,
+        .run = sequence_list_empty(),
+        .wait = sequence_list_empty(),
+        .prefill_head = SEQUENCE_NONE,
+    };
+    kv_init(&r->kv, engine->num_gpu_blocks, engine->block_size);
+}
+
+void replica_free(struct replica *r)
+{
+    free(r->finish);
+    free(r->outcomes);
+    kv_free(&r->kv);
+}
+
+bool replica_has_room(const struct replica *r)
+{
+    int64_t queue = r->engine->max_queue;
+    return queue == INT64_MAX ||
+           (int64_t)replica_in_flight(r) < (int64_t)r->engine->max_num_seqs + queue;
+}
+
+static void report(const struct replica *r, enum obs_kind kind, int64_t t,
+                   const struct request_record *record)
+{
+    struct obs obs = {.kind = kind,
+                      .pool = r->engine->pool,
+                      .replica = r->launch,
+                      .time_ps = t,
+                      .u.record = record};
+    obs_emit(&r->engine->sink, &obs);
+}
+
+static struct sequence *at(const struct replica *r, uint32_t index)
+{
+    return sequence_at(r->engine->sequences, index);
+}
+
+static int64_t law_time(const struct step_law *law, uint32_t n)
+{
+    int128 sum = step_law_sum(law, n);
+    check_msg(sum > 0 && sum < INT64_MAX, "a span of %u iterations of %lld + %lld i ps", n,
+              (long long)law->base_ps, (long long)law->slope_ps);
+    return (int64_t)sum;
+}
+
+static void law_advance(struct step_law *law, uint32_t k)
+{
+    law->base_ps += law->slope_ps * (int64_t)k;
+}
+
+/* Reports k ≤ span iterations as one run of equal composition. */
+static void report_steps(const struct replica *r, uint32_t k, int64_t elapsed_ps)
+{
+    int64_t decode_ps = elapsed_ps;
+    if (r->batch.prefills > 0) {
+        decode_ps = r->batch.decodes > 0 ? law_time(&r->decode_law, k) : 0;
+        decode_ps = decode_ps < elapsed_ps ? decode_ps : elapsed_ps;
+    }
+    struct obs_steps steps = {
+        .start_ps = r->origin_ps,
+        .end_ps = time_add(r->origin_ps, elapsed_ps),
+        .base_ps = r->law.base_ps,
+        .slope_ps = r->law.slope_ps,
+        .count = k,
+        .decodes = r->decodes,
+        .decode_tokens = r->batch.decodes,
+        .prefill_tokens = r->batch.prefill_tokens,
+        .running = r->run.count,
+        .decode_ps = decode_ps,
+        .work_ps = r->work_ps < 0 ? elapsed_ps : r->work_ps * (int64_t)k,
+    };
+    struct obs obs = {.kind = OBS_STEPS,
+                      .pool = r->engine->pool,
+                      .replica = r->launch,
+                      .time_ps = steps.end_ps,
+                      .u.steps = &steps};
+    obs_emit(&r->engine->sink, &obs);
+}
+
+/* Stores `tokens` more of a prefill, telling first computation from recomputation. */
+static void prefill_store(struct sequence *s, uint32_t tokens)
+{
+    uint32_t from = s->stored;
+    uint32_t to = from + tokens;
+    uint32_t prompt = s->record.request.prompt_tokens;
+    if (from < s->high) {
+        s->record.recomputed_tokens += (to < s->high ? to : s->high) - from;
+        from = to < s->high ? to : s->high;
+    }
+    if (from < prompt) {
+        s->record.computed_tokens += (to < prompt ? to : prompt) - from;
+    }
+    s->stored = to;
+}
+
+/* Accounts the first k iterations of the span and moves its origin behind them. The one primitive
+ * of step events, gauges, interval edges and cuts. Blocks: the iteration in flight has its own
+ * already, so k < span takes those of the k iterations started since, and the whole span those of k
+ * − 1. */
+static void settle(struct replica *r, uint32_t k)
+{
+    int64_t elapsed_ps = law_time(&r->law, k);
+    report_steps(r, k, elapsed_ps);
+    bool whole = k == r->span;
+    for (uint32_t index = r->prefill_head; index != SEQUENCE_NONE;) {
+        struct sequence *s = at(r, index);
+        bool last = index == r->run.tail;
+        uint32_t chunk = last ? r->last_chunk : s->target - s->stored;
+        debug_check(k == 1 || (last && index == r->prefill_head));
+        int64_t held = kv_blocks(&r->kv, (int64_t)s->stored + chunk);
+        prefill_store(s, chunk * k);
+        kv_take(&r->kv, kv_blocks(&r->kv, (int64_t)s->stored + (whole ? 0 : chunk)) - held);
+        index = s->next;
+    }
+    kv_start(&r->kv, whole ? k - 1 : k);
+    r->origin_ps += elapsed_ps;
+    r->iteration += k;
+    r->span -= k;
+    r->batch = step_batch_advance(r->batch, k);
+    r->decode_kv += (int64_t)k * r->decodes;
+    law_advance(&r->law, k);
+    if (r->batch.prefills > 0) {
+        law_advance(&r->decode_law, k);
+    }
+}
+
+/* Settles the iterations that end at or before t, but never the last of the span: that is the step
+ * event's. */
+static void settle_until(struct replica *r, int64_t t)
+{
+    if (r->running && r->span > 1) {
+        uint32_t k = step_law_complete(&r->law, r->span - 1, t - r->origin_ps);
+        if (k > 0) {
+            settle(r, k);
+        }
+    }
+}
+
+void replica_settle(struct replica *r, int64_t t)
+{
+    debug_check(!r->running || t < r->next_ps);
+    settle_until(r, t);
+}
+
+static void span_cut(struct replica *r, uint32_t k)
+{
+    if (k < r->span) {
+        r->span = k;
+        r->next_ps = time_add(r->origin_ps, law_time(&r->law, k));
+    }
+}
+
+void replica_sync(const struct replica *r, uint32_t index)
+{
+    struct sequence *s = at(r, index);
+    if (s->phase == SEQUENCE_DECODE) {
+        uint32_t done = (uint32_t)(r->iteration - s->start_iteration);
+        s->start_iteration = r->iteration;
+        s->stored += done;
+        s->record.emitted_tokens += done;
+    }
+}
+
+/* Takes a running sequence out of the batch and frees its blocks. in_flight: tokens it is storing
+ * in an iteration that goes on without it. A decode must have left the finish heap already. */
+static void batch_leave(struct replica *r, uint32_t index, uint32_t in_flight)
+{
+    replica_sync(r, index);
+    struct sequence *s = at(r, index);
+    if (s->phase == SEQUENCE_DECODE) {
+        r->decode_kv -= s->stored;
+        kv_leave(&r->kv, s->stored + in_flight);
+    } else if (index == r->prefill_head) {
+        r->prefill_head = s->next;
+    }
+    kv_give(&r->kv, kv_blocks(&r->kv, (int64_t)s->stored + in_flight));
+    sequence_list_remove(r->engine->sequences, &r->run, index);
+}
+
+static void sequence_end(struct replica *r, uint32_t index, int64_t t, enum outcome outcome)
+{
+    struct sequence *s = at(r, index);
+    s->record.end_ps = t;
+    s->record.outcome = outcome;
+    report(r, OBS_END, t, &s->record);
+    sequence_release(r->engine->sequences, index);
+}
+
+/* A prefill reached its target at t: its next token comes out, and it decodes from here on. */
+static void prefill_complete(struct replica *r, uint32_t index, int64_t t)
+{
+    struct sequence *s = at(r, index);
+    struct request_record *record = &s->record;
+    uint32_t output = record->request.output_tokens;
+    if (output > 0) {
+        record->emitted_tokens++;
+        if (record->emitted_tokens == 1) {
+            record->first_token_ps = t;
+            report(r, OBS_FIRST_TOKEN, t, record);
+        } else {
+            struct obs gap = {.kind = OBS_GAP,
+                              .pool = r->engine->pool,
+                              .replica = r->launch,
+                              .time_ps = t,
+                              .u.gap_ps = t - s->last_token_ps};
+            obs_emit(&r->engine->sink, &gap);
+        }
+    }
+    if (record->emitted_tokens == output) {
+        batch_leave(r, index, 0);
+        sequence_end(r, index, t, OUTCOME_COMPLETED);
+        return;
+    }
+    s->phase = SEQUENCE_DECODE;
+    s->start_iteration = r->iteration;
+    finish_push(r->finish, r->decodes, r->iteration + output - record->emitted_tokens, index);
+    r->decodes++;
+    r->decode_kv += s->stored;
+    kv_join(&r->kv, s->stored);
+}
+
+/* By request id. Shell's sort: nearly always two or three entries, and it never allocates. */
+static void outcomes_sort(struct outcome_entry *entries, uint32_t count)
+{
+    uint32_t gap = 1;
+    while (gap < count / 3) {
+        gap = 3 * gap + 1;
+    }
+    for (; gap > 0; gap /= 3) {
+        for (uint32_t i = gap; i < count; i++) {
+            struct outcome_entry entry = entries[i];
+            uint32_t j = i;
+            for (; j >= gap && entries[j - gap].id > entry.id; j -= gap) {
+                entries[j] = entries[j - gap];
+            }
+            entries[j] = entry;
+        }
+    }
+}
+
+/* Reports what the iteration that ended at t brought: last tokens of decodes, prefills that reached
+ * their target; in order of request id, whatever order the heap gives. */
+static void complete(struct replica *r, int64_t t)
+{
+    uint32_t count = 0;
+    while (r->decodes > 0 && r->finish[0].iteration == r->iteration) {
+        uint32_t index = finish_pop(r->finish, r->decodes--);
+        r->outcomes[count++] = (struct outcome_entry){at(r, index)->record.request.id, index};
+    }
+    uint32_t index = r->prefill_head;
+    while (index != SEQUENCE_NONE && at(r, index)->stored == at(r, index)->target) {
+        r->outcomes[count++] = (struct outcome_entry){at(r, index)->record.request.id, index};
+        index = at(r, index)->next;
+    }
+    r->prefill_head = index;
+    outcomes_sort(r->outcomes, count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t who = r->outcomes[i].sequence;
+        if (at(r, who)->phase == SEQUENCE_DECODE) {
+            batch_leave(r, who, 0);
+            sequence_end(r, who, t, OUTCOME_COMPLETED);
+        } else {
+            prefill_complete(r, who, t);
+        }
+    }
+}
+
+/* A law for the decodes alone says what they would have cost without the prefills beside them. */
+static void laws_set(struct replica *r)
+{
+    const struct step_model *model = &r->engine->model;
+    model->type->law(model->model, &r->batch, &r->law);
+    r->work_ps = model->type->work ? model->type->work(model->model, &r->batch) : -1;
+    if (r->batch.prefills > 0 && r->batch.decodes > 0) {
+        struct step_batch alone = {.decodes = r->batch.decodes, .decode_kv = r->batch.decode_kv};
+        model->type->law(model->model, &alone, &r->decode_law);
+        if (r->decode_law.valid_n < r->law.valid_n) {
+            r->law.valid_n = r->decode_law.valid_n;
+        }
+    }
+}
+
+void replica_step(struct replica *r, int64_t t)
+{
+    check_context(t, r->slot);
+    debug_check(t == r->next_ps);
+    if (r->running) {
+        settle(r, r->span);
+        debug_check(r->origin_ps == t);
+        complete(r, t);
+    }
+    bool preempted = form_batch(r, t);
+    r->running = r->run.count > 0;
+    if (!r->running) {
+        r->next_ps = TIME_NEVER;
+        return;
+    }
+    r->origin_ps = t;
+    laws_set(r);
+    r->span = form_span(r, preempted);
+    r->next_ps = time_add(t, law_time(&r->law, r->span));
+}
+
+/* Ends the span at its first boundary at or after t, if the head of an else empty queue could be
+ * admitted there. A seat, budget or KV that is missing now is missing until the span ends. */
+static void cut_for_arrival(struct replica *r, uint32_t index, int64_t t)
+{
+    if (r->span > 1 && r->run.count < r->engine->max_num_seqs &&
+        r->batch.decodes + r->batch.prefill_tokens < r->engine->max_num_batched_tokens &&
+        kv_blocks(&r->kv, at(r, index)->target) <= kv_available(&r->kv)) {
+        span_cut(r, step_law_reach(&r->law, r->span, t - r->origin_ps));
+    }
+}
+
+void replica_enqueue(struct replica *r, uint32_t index, int64_t t)
+{
+    struct sequence *s = at(r, index);
+    s->slot = r->slot;
+    s->record.pool = r->engine->pool;
+    s->record.replica = r->launch;
+    sequence_list_push_tail(r->engine->sequences, &r->wait, index);
+    if (!r->running) {
+        r->next_ps = t;
+    } else if (r->wait.count == 1) {
+        cut_for_arrival(r, index, t);
+    }
+}
+
+void replica_offer(struct replica *r, uint32_t index, int64_t t)
+{
+    if (!r->running) {
+        r->next_ps = t;
+    } else if (r->wait.count == 0) {
+        cut_for_arrival(r, index, t);
+    }
+}
+
+void replica_cancel(struct replica *r, uint32_t index, int64_t t)
+{
+    /* A token that would come out at t itself is not sent any more: cancels precede steps. */
+    settle_until(r, t - 1);
+    if (r->running) {
+        span_cut(r, 1);
+    }
+    struct sequence *s = at(r, index);
+    if (s->phase == SEQUENCE_WAITING) {
+        sequence_list_remove(r->engine->sequences, &r->wait, index);
+    } else if (s->phase == SEQUENCE_DECODE) {
+        finish_remove(r->finish, r->decodes--, index);
+        batch_leave(r, index, 1);
+    } else {
+        bool last = index == r->run.tail;
+        batch_leave(r, index, last ? r->last_chunk : s->target - s->stored);
+        if (last && r->prefill_head != SEQUENCE_NONE) {
+            const struct sequence *tail = at(r, r->run.tail);
+            r->last_chunk = tail->target - tail->stored;
+        }
+    }
+    sequence_end(r, index, t, OUTCOME_CANCELLED);
+}

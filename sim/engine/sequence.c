@@ -1,0 +1,112 @@
+#include "sim/engine/sequence.h"
+
+#include <stdlib.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/check.h"
+
+static void table_extend(struct sequence_table *table, uint32_t capacity)
+{
+    table->items = memory_grow(table->items, capacity * sizeof *table->items);
+    table->free = memory_grow(table->free, capacity * sizeof *table->free);
+    /* The lowest new index on top, so that a table in use stays dense. */
+    for (uint32_t index = capacity; index > table->capacity; index--) {
+        table->free[table->free_count++] = index - 1;
+    }
+    table->capacity = capacity;
+}
+
+void sequence_table_init(struct sequence_table *table, uint32_t capacity)
+{
+    *table = (struct sequence_table){0};
+    table_extend(table, capacity < 16 ? 16 : capacity);
+}
+
+void sequence_table_free(struct sequence_table *table)
+{
+    free(table->items);
+    free(table->free);
+    *table = (struct sequence_table){0};
+}
+
+uint32_t sequence_acquire(struct sequence_table *table, const struct request *request)
+{
+    if (table->free_count == 0) {
+        check_msg(table->capacity <= UINT32_C(1) << 30, "a billion requests are in flight");
+        table_extend(table, 2 * table->capacity);
+    }
+    uint32_t index = table->free[--table->free_count];
+    table->live++;
+    struct sequence *s = &table->items[index];
+    *s = (struct sequence){
+        .record = {.request = *request,
+                   .admitted_ps = TIME_NONE,
+                   .first_token_ps = TIME_NONE,
+                   .end_ps = TIME_NONE,
+                   .pool = UINT32_MAX,
+                   .replica = UINT32_MAX,
+                   .outcome = OUTCOME_IN_FLIGHT},
+        .last_token_ps = TIME_NONE,
+        .target = request->prompt_tokens,
+        .previous = SEQUENCE_NONE,
+        .next = SEQUENCE_NONE,
+        .slot = SEQUENCE_NONE,
+        .phase = SEQUENCE_WAITING,
+    };
+    return index;
+}
+
+void sequence_release(struct sequence_table *table, uint32_t index)
+{
+    debug_check(table->live > 0);
+    table->live--;
+    table->free[table->free_count++] = index;
+}
+
+void sequence_list_push_tail(struct sequence_table *table, struct sequence_list *list,
+                             uint32_t index)
+{
+    struct sequence *s = &table->items[index];
+    s->previous = list->tail;
+    s->next = SEQUENCE_NONE;
+    if (list->tail == SEQUENCE_NONE) {
+        list->head = index;
+    } else {
+        table->items[list->tail].next = index;
+    }
+    list->tail = index;
+    list->count++;
+}
+
+void sequence_list_push_head(struct sequence_table *table, struct sequence_list *list,
+                             uint32_t index)
+{
+    struct sequence *s = &table->items[index];
+    s->previous = SEQUENCE_NONE;
+    s->next = list->head;
+    if (list->head == SEQUENCE_NONE) {
+        list->tail = index;
+    } else {
+        table->items[list->head].previous = index;
+    }
+    list->head = index;
+    list->count++;
+}
+
+void sequence_list_remove(struct sequence_table *table, struct sequence_list *list, uint32_t index)
+{
+    struct sequence *s = &table->items[index];
+    debug_check(list->count > 0);
+    if (s->previous == SEQUENCE_NONE) {
+        list->head = s->next;
+    } else {
+        table->items[s->previous].next = s->next;
+    }
+    if (s->next == SEQUENCE_NONE) {
+        list->tail = s->previous;
+    } else {
+        table->items[s->next].previous = s->previous;
+    }
+    s->previous = s->next = SEQUENCE_NONE;
+    list->count--;
+}
