@@ -1,0 +1,119 @@
+#!/usr/bin/env bats
+# The script itself, as far as it goes without installing or building anything.
+load helpers
+
+bootstrap() {
+  run --separate-stderr "$FLEETSIM_SOURCE_DIR/bootstrap" "$@"
+}
+
+@test "help names every command, from any folder" {
+  bootstrap help
+  assert_status 0
+  for command in run test build bench lint packages help; do
+    assert_output_has "./bootstrap $command"
+  done
+}
+
+@test "an unknown command is bad usage" {
+  bootstrap dance
+  assert_status 64
+  assert_stderr_has "dance"
+}
+
+@test "an unknown preset is bad usage and names those there are" {
+  bootstrap build nosuch
+  assert_status 64
+  assert_stderr_has "nosuch"
+  assert_stderr_has "release"
+  assert_stderr_has "sanitize"
+}
+
+@test "the package list has one name a line, once each" {
+  bootstrap packages
+  assert_status 0
+  [ "${#lines[@]}" -gt 15 ]
+  for line in "${lines[@]}"; do
+    [[ $line =~ ^[a-z0-9][a-z0-9.+-]*$ ]]
+  done
+  [ "$(printf '%s\n' "${lines[@]}" | sort | uniq -d)" = "" ]
+}
+
+@test "what a run needs is part of what the tests need" {
+  bootstrap packages run
+  assert_status 0
+  few=$output
+  bootstrap packages
+  while read -r name; do
+    assert_output_has "$name"
+  done <<<"$few"
+}
+
+# Tools that only write down how they were called. dpkg-query knows just two packages; cmake fails,
+# so that nothing is built.
+fake_system() {
+  mkdir bin
+  : >calls
+  printf '#!/bin/sh\necho "ii  gcc"\necho "ii  cmake"\necho "rc  check"\n' >bin/dpkg-query
+  printf '#!/bin/sh\necho "apt-get $*" >>"%s/calls"\n' "$PWD" >bin/apt-get
+  printf '#!/bin/sh\necho "sudo $*" >>"%s/calls"\n' "$PWD" >bin/sudo
+  printf '#!/bin/sh\necho %s\n' "$1" >bin/id
+  printf '#!/bin/sh\nexit 3\n' >bin/cmake
+  chmod +x bin/*
+  PATH=$PWD/bin:$PATH
+}
+
+@test "root installs only what is missing, after an update, without questions" {
+  fake_system 0
+  bootstrap build </dev/null
+  assert_status 1
+  [ "$(sed -n 1p calls)" = "apt-get -q update" ]
+  install=$(sed -n 2p calls)
+  [[ $install == "apt-get -q -y --no-install-recommends install "* ]]
+  [[ $install == *" ninja-build "* ]]
+  [[ $install == *" check"* ]]
+  [[ $install != *" gcc"* ]]
+  [[ $install != *" cmake"* ]]
+  [ "$(wc -l <calls)" -eq 2 ]
+  assert_stderr_has "configure release: FAILED"
+}
+
+@test "another user installs through sudo, unasked without a terminal" {
+  fake_system 1000
+  bootstrap build </dev/null
+  assert_status 1
+  [ "$(sed -n 1p calls)" = "sudo -n apt-get -q update" ]
+  [[ $(sed -n 2p calls) == "sudo -n env DEBIAN_FRONTEND=noninteractive apt-get "* ]]
+}
+
+@test "nothing is installed when nothing is missing" {
+  fake_system 0
+  "$FLEETSIM_SOURCE_DIR/bootstrap" packages | sed 's/^/ii  /' >installed
+  printf '#!/bin/sh\ncat "%s/installed"\n' "$PWD" >bin/dpkg-query
+  bootstrap build </dev/null
+  assert_status 1
+  [ ! -s calls ]
+}
+
+@test "the tally takes a program's own count" {
+  cat >junit.xml <<'XML'
+<testsuite>
+<testcase name="unit/a" status="run"><system-out>SKIP: data absent
+100%: Checks: 5, Failures: 0, Errors: 0</system-out></testcase>
+<testcase name="cli/b" status="fail"><system-out>1..3
+ok 1 one
+not ok 2 two
+ok 3 three # skip no tool</system-out></testcase>
+<testcase name="lint/c" status="run"><system-out>Ran 7 tests in 0.1s</system-out></testcase>
+<testcase name="prop/d" status="fail"><system-out>Segmentation fault</system-out></testcase>
+<testcase name="prop/e" status="notrun"><system-out></system-out></testcase>
+<testcase name="prop/f" status="run"><system-out>fine</system-out></testcase>
+</testsuite>
+XML
+  run "$FLEETSIM_PYTHON" "$FLEETSIM_SOURCE_DIR/tests/tally.py" junit.xml
+  assert_status 0
+  [ "${lines[-1]}" = "13 2 3" ]
+  assert_output_has "FAILED   cli/b"
+  assert_output_has "FAILED   prop/d"
+  assert_output_has "skipped  unit/a: data absent"
+  assert_output_has "skipped  prop/e"
+}
