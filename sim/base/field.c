@@ -151,12 +151,14 @@ static bool stamp_parse(const char *text, int64_t *stamp)
 
 /* ---- parsing -------------------------------------------------------------------------------- */
 
-/* Adds to a reason what was written: "'5 x' is not a time such as …". */
+/* Puts what was written before a reason: "'5 x' is not a time such as …", "'5 x': unknown unit". */
 static bool refuse(const char *text, const char *reason, char *why, size_t why_size)
 {
     size_t length = strlen(text);
-    snprintf(why, why_size, "'%.*s%s' is %s", QUOTED_MAX, text, length > QUOTED_MAX ? "..." : "",
-             reason);
+    bool sentence = strncmp(reason, "not ", 4) == 0 || strncmp(reason, "neither ", 8) == 0 ||
+                    strncmp(reason, "too ", 4) == 0;
+    snprintf(why, why_size, "'%.*s%s'%s %s", QUOTED_MAX, text, length > QUOTED_MAX ? "..." : "",
+             sentence ? " is" : ":", reason);
     return false;
 }
 
@@ -291,6 +293,24 @@ bool field_parse(const struct field *field, const char *text, void *target, stru
 }
 
 /* ---- defaults ------------------------------------------------------------------------------- */
+
+const struct field *field_find(const struct field *fields, const char *name, size_t *offset)
+{
+    for (const struct field *field = fields; field->kind != FIELD_END; field++) {
+        if (field->kind == FIELD_INLINE) {
+            const struct field *found = field_find(field->fields, name, offset);
+            if (found && offset)
+                *offset += field->offset;
+            if (found)
+                return found;
+        } else if (strcmp(field->name, name) == 0) {
+            if (offset)
+                *offset = field->offset;
+            return field;
+        }
+    }
+    return NULL;
+}
 
 const struct variant *field_variant(const struct field *field, const char *name)
 {

@@ -108,6 +108,9 @@ void field_variant_init(const struct variant *variant, struct variant_value *val
                         struct arena *arena);
 /* Writes the unset value of an optional field. Not for STRUCT and INLINE; BOOL becomes false. */
 void field_unset(const struct field *field, void *target);
+/* The field of that key, looked for in INLINE tables too (never an INLINE itself); NULL when there
+ * is none. *offset (may be NULL): where its value is in the struct that fields describes. */
+const struct field *field_find(const struct field *fields, const char *name, size_t *offset);
 /* The variant of that name, or NULL. */
 const struct variant *field_variant(const struct field *field, const char *name);
 /* Why a name is none of names (NULL-terminated): not built yet (in later, which may be NULL), a

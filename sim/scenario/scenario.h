@@ -28,6 +28,10 @@ struct scenario; /* keeps the documents alive so that places can be found; owned
  * error. */
 struct scenario *scenario_load(const struct scenario_request *request, struct arena *arena,
                                struct errors *errors);
+/* The same for a text in memory. request->name is what messages call it, its paths are relative to
+ * the working directory, and `extends` is refused: nothing is opened. */
+struct scenario *scenario_load_text(const struct scenario_request *request, const char *text,
+                                    size_t length, struct arena *arena, struct errors *errors);
 void scenario_free(struct scenario *scenario);
 
 /* The file that was opened, as a path. */
