@@ -85,6 +85,36 @@ fake_system() {
   [[ $(sed -n 2p calls) == "sudo -n env DEBIAN_FRONTEND=noninteractive apt-get "* ]]
 }
 
+# The script on a terminal of its own (util-linux's script makes one), with this answer.
+on_terminal() {
+  command -v script >/dev/null || skip "script is not installed"
+  run env -u CI script -qec "$FLEETSIM_SOURCE_DIR/bootstrap build" /dev/null <<<"$1"
+}
+
+@test "on a terminal it asks once, and no means that nothing is done" {
+  fake_system 1000
+  on_terminal n
+  assert_output_has "Install them now? [Y/n]"
+  assert_output_has "not installed, so stopped"
+  [ ! -s calls ]
+}
+
+@test "on a terminal a bare return means yes" {
+  fake_system 1000
+  on_terminal ""
+  [ "$(grep -c 'Install them now' <<<"$output")" -eq 1 ]
+  [ "$(sed -n 1p calls)" = "sudo apt-get -q update" ]
+  [ "$(wc -l <calls)" -eq 2 ]
+}
+
+@test "under CI it does not ask on a terminal either" {
+  fake_system 1000
+  command -v script >/dev/null || skip "script is not installed"
+  CI=true run script -qec "$FLEETSIM_SOURCE_DIR/bootstrap build" /dev/null
+  [[ $output != *"Install them now"* ]]
+  [ "$(sed -n 1p calls)" = "sudo -n apt-get -q update" ]
+}
+
 @test "nothing is installed when nothing is missing" {
   fake_system 0
   "$FLEETSIM_SOURCE_DIR/bootstrap" packages | sed 's/^/ii  /' >installed
@@ -92,6 +122,17 @@ fake_system() {
   bootstrap build </dev/null
   assert_status 1
   [ ! -s calls ]
+}
+
+@test "a system without apt-get is told what to install" {
+  mkdir bin
+  for tool in env bash dirname readlink paste fold sed grep cat; do
+    ln -s "$(command -v "$tool")" bin/
+  done
+  PATH=$PWD/bin bootstrap build
+  assert_status 1
+  assert_stderr_has "libhdf5-dev"
+  assert_stderr_has "not found: cmake ninja pkg-config cc"
 }
 
 @test "the tally takes a program's own count" {
