@@ -129,7 +129,7 @@ on_terminal() {
   for tool in env bash dirname readlink paste fold sed grep cat; do
     ln -s "$(command -v "$tool")" bin/
   done
-  PATH=$PWD/bin bootstrap build
+  run --separate-stderr env PATH="$PWD/bin" "$FLEETSIM_SOURCE_DIR/bootstrap" build
   assert_status 1
   assert_stderr_has "libhdf5-dev"
   assert_stderr_has "not found: cmake ninja pkg-config cc"
