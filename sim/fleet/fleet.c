@@ -1,0 +1,313 @@
+#include "sim/fleet/fleet.h"
+
+#include <stdlib.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/check.h"
+#include "sim/fleet/fleet_pool.h"
+
+/* Every observation passes here: what the fleet itself needs is noted, then the sinks have it. */
+static void take(void *self, const struct obs *obs)
+{
+    struct fleet *f = self;
+    if (obs->kind == OBS_STEPS) {
+        f->pools[obs->pool].work_ps += obs->u.steps->work_ps;
+        f->totals.spans++;
+        f->totals.iterations += obs->u.steps->count;
+    } else if (obs->kind == OBS_END) {
+        f->totals.ended++;
+        if (obs->pool < f->pool_count) {
+            f->pools[obs->pool].in_flight--;
+        }
+    }
+    for (size_t i = 0; i < f->sink_count; i++) {
+        obs_emit(&f->sinks[i], obs);
+    }
+}
+
+struct fleet *fleet_create(const struct fleet_config *config, struct event_queue *queue)
+{
+    check(config->pool_count >= 1 && config->pool_count <= ROUTER_POOLS_MAX);
+    struct fleet *f = memory_zero(1, sizeof *f);
+    f->queue = queue;
+    f->router = config->router->type->ops;
+    f->sinks = config->sinks;
+    f->sink_count = config->sink_count;
+    f->horizon_ps = config->horizon_ps;
+    f->pool_count = config->pool_count;
+    f->pools = memory_zero(f->pool_count, sizeof *f->pools);
+    sequence_table_init(&f->sequences, 1024);
+    struct router_env env = {.pool_count = f->pool_count,
+                             .slots = 1,
+                             .seed = config->seed,
+                             .replication = config->replication};
+    if (!f->router->central) {
+        f->router_state = f->router->create(config->router->config, &env);
+    }
+    for (uint32_t i = 0; i < f->pool_count; i++) {
+        fleet_pool_init(f, i, &config->pools[i], config->span_max,
+                        (struct obs_sink){.take = take, .self = f});
+    }
+    for (uint32_t i = 0; i < f->pool_count; i++) {
+        fleet_pool_start(f, i);
+    }
+    return f;
+}
+
+void fleet_free(struct fleet *f)
+{
+    for (uint32_t i = 0; i < f->slot_count; i++) {
+        if (f->slots[i].state != REPLICA_RELEASED) {
+            replica_free(&f->slots[i].replica);
+        }
+    }
+    for (uint32_t i = 0; i < f->pool_count; i++) {
+        fleet_pool_free(&f->pools[i]);
+    }
+    if (f->router_state != NULL) {
+        f->router->destroy(f->router_state);
+    }
+    sequence_table_free(&f->sequences);
+    free(f->pools);
+    free(f->slots);
+    free(f);
+}
+
+/* The pools among those allowed whose engines could ever serve the request. */
+static uint32_t pools_that_can(const struct fleet *f, const struct request *request,
+                               const uint32_t *pools, uint32_t count, uint32_t *can)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (engine_can_serve(&f->pools[pools[i]].engine, request)) {
+            can[n++] = pools[i];
+        }
+    }
+    return n;
+}
+
+/* The pool with the least in flight per replica that is or will be ready, for requests that no
+ * replica takes at once; a pool with no replica at all only when all are like that. */
+static uint32_t pool_to_wait_in(const struct fleet *f, const uint32_t *pools, uint32_t count)
+{
+    uint32_t best = pools[0];
+    for (uint32_t i = 1; i < count; i++) {
+        const struct fleet_pool *a = &f->pools[pools[i]], *b = &f->pools[best];
+        uint64_t a_there = a->ready + a->starting, b_there = b->ready + b->starting;
+        if (a->in_flight * b_there < b->in_flight * a_there || (b_there == 0 && a_there > 0)) {
+            best = pools[i];
+        }
+    }
+    return best;
+}
+
+static void end_at_once(struct fleet *f, const struct request *request, uint32_t pool,
+                        enum outcome outcome)
+{
+    struct request_record record = {.request = *request,
+                                    .admitted_ps = TIME_NONE,
+                                    .first_token_ps = TIME_NONE,
+                                    .end_ps = request->arrival_ps,
+                                    .pool = pool,
+                                    .replica = UINT32_MAX,
+                                    .outcome = outcome};
+    struct obs obs = {.kind = OBS_END,
+                      .pool = pool,
+                      .replica = UINT32_MAX,
+                      .time_ps = request->arrival_ps,
+                      .u.record = &record};
+    take(f, &obs);
+}
+
+static void observe_arrival(struct fleet *f, const struct request *request, uint32_t pool)
+{
+    struct obs obs = {.kind = OBS_ARRIVAL,
+                      .pool = pool,
+                      .replica = UINT32_MAX,
+                      .time_ps = request->arrival_ps,
+                      .u.request = request};
+    f->pools[pool].in_flight++;
+    take(f, &obs);
+}
+
+uint32_t fleet_arrive(struct fleet *f, const struct request *request, const uint32_t *pools,
+                      uint32_t pool_count)
+{
+    check_context(request->arrival_ps, -1);
+    f->totals.arrived++;
+    uint32_t can[ROUTER_POOLS_MAX];
+    uint32_t count = pools_that_can(f, request, pools, pool_count, can);
+    if (count == 0) {
+        observe_arrival(f, request, pools[0]);
+        end_at_once(f, request, pools[0], OUTCOME_UNSERVABLE);
+        return SEQUENCE_NONE;
+    }
+    uint32_t slot = ROUTER_NONE;
+    if (!f->router->central) {
+        slot = f->router->pick(f->router_state, request, can, count);
+    }
+    uint32_t pool = slot == ROUTER_NONE ? pool_to_wait_in(f, can, count) : f->slots[slot].pool;
+    observe_arrival(f, request, pool);
+    bool room = slot == ROUTER_NONE ? fleet_pool_has_room(f, pool)
+                                    : replica_has_room(&f->slots[slot].replica);
+    if (!room) {
+        end_at_once(f, request, pool, OUTCOME_REFUSED);
+        return SEQUENCE_NONE;
+    }
+    uint32_t sequence = sequence_acquire(&f->sequences, request);
+    sequence_at(&f->sequences, sequence)->record.pool = pool;
+    if (slot == ROUTER_NONE) {
+        fleet_pool_wait(f, pool, sequence, request->arrival_ps);
+    } else {
+        fleet_dispatch(f, slot, sequence, request->arrival_ps);
+    }
+    return sequence;
+}
+
+void fleet_cancel(struct fleet *f, uint32_t sequence, int64_t t)
+{
+    struct sequence *s = sequence_at(&f->sequences, sequence);
+    if (s->slot != SEQUENCE_NONE) {
+        uint32_t slot = s->slot;
+        replica_cancel(&f->slots[slot].replica, sequence, t);
+        fleet_slot_changed(f, slot, t);
+        return;
+    }
+    uint32_t pool = s->record.pool;
+    bool was_head = f->pools[pool].queue.head == sequence;
+    sequence_list_remove(&f->sequences, &f->pools[pool].queue, sequence);
+    s->record.end_ps = t;
+    s->record.outcome = OUTCOME_CANCELLED;
+    struct obs obs = {
+        .kind = OBS_END, .pool = pool, .replica = UINT32_MAX, .time_ps = t, .u.record = &s->record};
+    take(f, &obs);
+    sequence_release(&f->sequences, sequence);
+    if (was_head) {
+        fleet_pool_offer(f, pool, ROUTER_NONE, t);
+    }
+}
+
+void fleet_step(struct fleet *f, uint32_t slot, int64_t t)
+{
+    struct fleet_slot *s = &f->slots[slot];
+    struct fleet_pool *pool = &f->pools[s->pool];
+    f->totals.events++;
+    uint32_t queued = pool->queue.count;
+    replica_step(&s->replica, t);
+    fleet_slot_changed(f, slot, t);
+    if (pool->queue.count > 0 && pool->queue.count < queued) {
+        fleet_pool_offer(f, s->pool, slot, t);
+    }
+}
+
+void fleet_settle(struct fleet *f, int64_t t)
+{
+    for (uint32_t i = 0; i < f->slot_count; i++) {
+        if (f->slots[i].state >= REPLICA_SERVING) {
+            replica_settle(&f->slots[i].replica, t);
+        }
+    }
+}
+
+void fleet_gauge(struct fleet *f, int64_t t)
+{
+    fleet_settle(f, t);
+    for (uint32_t p = 0; p < f->pool_count; p++) {
+        struct obs_gauge gauge = {.waiting = f->pools[p].queue.count};
+        for (uint32_t i = 0; i < f->slot_count; i++) {
+            const struct fleet_slot *s = &f->slots[i];
+            if (s->pool != p || s->state < REPLICA_SERVING) {
+                continue;
+            }
+            const struct kv *kv = &s->replica.kv;
+            gauge.running += s->replica.run.count;
+            gauge.waiting += s->replica.wait.count;
+            gauge.kv_blocks += kv->used;
+            gauge.kv_blocks_total =
+                kv->total == INT64_MAX ? INT64_MAX : gauge.kv_blocks_total + kv->total;
+            gauge.kv_blocks_max = kv->used > gauge.kv_blocks_max ? kv->used : gauge.kv_blocks_max;
+        }
+        struct obs obs = {
+            .kind = OBS_GAUGE, .pool = p, .replica = UINT32_MAX, .time_ps = t, .u.gauge = &gauge};
+        take(f, &obs);
+    }
+}
+
+static int by_request_id(const void *a_, const void *b_)
+{
+    const struct outcome_entry *a = a_, *b = b_;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static void collect(const struct fleet *f, const struct sequence_list *list,
+                    struct outcome_entry *entries, size_t *count)
+{
+    for (uint32_t i = list->head; i != SEQUENCE_NONE;) {
+        const struct sequence *s = sequence_at(&f->sequences, i);
+        entries[(*count)++] = (struct outcome_entry){s->record.request.id, i};
+        i = s->next;
+    }
+}
+
+void fleet_cut(struct fleet *f, int64_t t)
+{
+    fleet_settle(f, t);
+    size_t count = 0;
+    struct outcome_entry *entries = memory_alloc((f->sequences.live + 1) * sizeof *entries);
+    for (uint32_t p = 0; p < f->pool_count; p++) {
+        collect(f, &f->pools[p].queue, entries, &count);
+    }
+    for (uint32_t i = 0; i < f->slot_count; i++) {
+        if (f->slots[i].state >= REPLICA_SERVING) {
+            collect(f, &f->slots[i].replica.run, entries, &count);
+            collect(f, &f->slots[i].replica.wait, entries, &count);
+        }
+    }
+    check(count == f->sequences.live);
+    qsort(entries, count, sizeof *entries, by_request_id);
+    for (size_t i = 0; i < count; i++) {
+        struct sequence *s = sequence_at(&f->sequences, entries[i].sequence);
+        if (s->slot != SEQUENCE_NONE) {
+            replica_sync(&f->slots[s->slot].replica, entries[i].sequence);
+        }
+        s->record.end_ps = t;
+        s->record.outcome = OUTCOME_IN_FLIGHT;
+        struct obs obs = {.kind = OBS_END,
+                          .pool = s->record.pool,
+                          .replica = s->record.replica,
+                          .time_ps = t,
+                          .u.record = &s->record};
+        take(f, &obs);
+    }
+    f->cut = true;
+    free(entries);
+}
+
+uint64_t fleet_in_flight(const struct fleet *f)
+{
+    return f->totals.arrived - f->totals.ended;
+}
+
+int64_t fleet_kv_peak(const struct fleet *f, uint32_t pool)
+{
+    int64_t peak = f->pools[pool].kv_peak;
+    for (uint32_t i = 0; i < f->slot_count; i++) {
+        const struct fleet_slot *s = &f->slots[i];
+        if (s->pool == pool && s->state >= REPLICA_SERVING && s->replica.kv.peak > peak) {
+            peak = s->replica.kv.peak;
+        }
+    }
+    return peak;
+}
+
+struct fleet_totals fleet_totals(const struct fleet *f)
+{
+    struct fleet_totals totals = f->totals;
+    for (uint32_t i = 0; i < f->slot_count && !f->cut; i++) {
+        const struct fleet_slot *s = &f->slots[i];
+        if (s->state >= REPLICA_SERVING && s->replica.run.count == 0) {
+            totals.kv_blocks_leaked += s->replica.kv.used;
+        }
+    }
+    return totals;
+}

@@ -1,0 +1,66 @@
+/* Inside sim/fleet: the state behind struct fleet, and what happens to pools and their slots. */
+#ifndef FLEETSIM_SIM_FLEET_FLEET_POOL_H
+#define FLEETSIM_SIM_FLEET_FLEET_POOL_H
+
+#include "sim/fleet/fleet.h"
+
+/* One place for a replica. A released slot is used again: the lowest free one first. */
+struct fleet_slot {
+    struct replica replica; /* valid from SERVING on */
+    uint32_t pool, launch;
+    enum replica_state state;
+    int64_t since_ps, launched_ps;
+    event_handle phase_timer; /* while starting */
+};
+
+struct fleet_pool {
+    struct engine engine;
+    const struct autoscaler_type *autoscaler; /* with its config and owned state */
+    const void *autoscaler_config;
+    void *autoscaler_state;
+    const struct cold_start_config *cold_start;
+    uint32_t initial_replicas;
+    uint32_t launches;
+    uint32_t ready, starting, draining; /* replicas */
+    uint64_t in_flight;
+    int128 work_ps;             /* executed since the last decision */
+    int64_t decided_ps;         /* the last decision; TIME_NONE before the first */
+    struct sequence_list queue; /* central queue; else requests that wait for a ready replica */
+    int64_t kv_peak;            /* of replicas released since */
+};
+
+struct fleet {
+    struct event_queue *queue; /* borrowed */
+    const struct router_type *router;
+    void *router_state; /* owned; NULL for a central queue */
+    const struct obs_sink *sinks;
+    size_t sink_count;
+    int64_t horizon_ps;
+    uint32_t pool_count, slot_count;
+    struct fleet_pool *pools; /* owned */
+    struct fleet_slot *slots; /* owned; moves when a launch needs a new slot */
+    struct sequence_table sequences;
+    struct fleet_totals totals;
+    bool cut;
+};
+
+void fleet_pool_init(struct fleet *f, uint32_t pool, const struct fleet_pool_config *config,
+                     uint32_t span_max, struct obs_sink sink);
+void fleet_pool_free(struct fleet_pool *pool);
+/* Makes the initial replicas ready and pushes the first decision. */
+void fleet_pool_start(struct fleet *f, uint32_t pool);
+/* Whether the pool's own queue may take one more request: in flight below Σ over ready replicas of
+ * max_num_seqs + max_queue; without a ready replica, fewer than max_queue waiting. */
+bool fleet_pool_has_room(const struct fleet *f, uint32_t pool);
+/* A request joins the pool's own queue at t. */
+void fleet_pool_wait(struct fleet *f, uint32_t pool, uint32_t sequence, int64_t t);
+/* The queue has a new head since t: every replica but `except` that could take it must look at its
+ * next boundary. */
+void fleet_pool_offer(struct fleet *f, uint32_t pool, uint32_t except, int64_t t);
+/* Sends a request to a replica. */
+void fleet_dispatch(struct fleet *f, uint32_t slot, uint32_t sequence, int64_t t);
+/* After anything that may have changed a replica: its step event, its load at the router, its
+ * state. */
+void fleet_slot_changed(struct fleet *f, uint32_t slot, int64_t t);
+
+#endif

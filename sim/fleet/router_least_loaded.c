@@ -1,0 +1,24 @@
+/* The replica with the fewest requests running or waiting; ties go to the one least recently sent
+ * to, then to the lowest index. Own dispatches count at once. */
+#include "sim/fleet/router_ranked.h"
+
+static void *create(const void *config, const struct router_env *env)
+{
+    (void)config;
+    return router_ranked_create(env, true);
+}
+
+static const struct router_type least_loaded = {
+    .create = create,
+    .destroy = router_ranked_destroy,
+    .resize = router_ranked_resize,
+    .ready = router_ranked_ready,
+    .load = router_ranked_load,
+    .pick = router_ranked_pick,
+};
+
+const struct variant router_least_loaded_variant = {
+    .name = "least_loaded",
+    .doc = "Fewest requests running or waiting; ties rotate",
+    .ops = &least_loaded,
+};
