@@ -85,9 +85,13 @@ fake_system() {
   [[ $(sed -n 2p calls) == "sudo -n env DEBIAN_FRONTEND=noninteractive apt-get "* ]]
 }
 
+need_terminal() {
+  script -qec true /dev/null </dev/null >/dev/null 2>&1 || skip "no pseudo-terminal can be had"
+}
+
 # The script on a terminal of its own (util-linux's script makes one), with this answer.
 on_terminal() {
-  command -v script >/dev/null || skip "script is not installed"
+  need_terminal
   run env -u CI script -qec "$FLEETSIM_SOURCE_DIR/bootstrap build" /dev/null <<<"$1"
 }
 
@@ -109,7 +113,7 @@ on_terminal() {
 
 @test "under CI it does not ask on a terminal either" {
   fake_system 1000
-  command -v script >/dev/null || skip "script is not installed"
+  need_terminal
   CI=true run script -qec "$FLEETSIM_SOURCE_DIR/bootstrap build" /dev/null
   [[ $output != *"Install them now"* ]]
   [ "$(sed -n 1p calls)" = "sudo -n apt-get -q update" ]
