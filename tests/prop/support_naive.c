@@ -1,0 +1,663 @@
+#include "tests/prop/support_naive.h"
+
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/check.h"
+#include "sim/base/obs.h"
+
+enum place { PLACE_NOWHERE, PLACE_WAITING, PLACE_RUNNING, PLACE_ENDED };
+
+struct sequence {
+    struct request_record record;
+    enum place place;
+    int64_t target; /* tokens to prefill: the prompt; after a preemption the prompt and outputs */
+    int64_t stored; /* KV tokens of complete iterations */
+    int64_t blocks; /* held */
+    int64_t taken;  /* tokens scheduled in the iteration in flight; 0: none */
+    int64_t last_token_ps;
+    struct waiting *queue; /* the queue it waits in; NULL when it does not */
+    TAILQ_ENTRY(sequence) link;
+};
+TAILQ_HEAD(sequence_list, sequence);
+
+struct running {
+    struct sequence_list list; /* in order of last admission */
+    int64_t count;
+};
+struct waiting {
+    struct sequence_list list; /* head first */
+    int64_t count;
+};
+
+struct replica {
+    uint32_t index;
+    struct running running;
+    struct waiting waiting;
+    int64_t used;      /* KV blocks */
+    int64_t step_ps;   /* the one step event; TIME_NEVER: idle */
+    uint64_t dispatch; /* number of its last dispatch, from 1; 0: none yet */
+    bool draining;
+};
+
+struct fleet {
+    const struct naive_config *config;
+    const struct naive_engine *engine;
+    struct naive_result *result;
+    struct sequence *sequences; /* [request_count] */
+    struct replica *replicas;   /* [config->replicas] */
+    struct waiting central;
+    struct sequence **scratch; /* [request_count] */
+    uint64_t dispatches;
+    uint32_t last_replica; /* of round_robin */
+    int64_t now_ps;
+};
+
+int64_t naive_blocks(int64_t tokens, int64_t block_size)
+{
+    return (tokens + block_size - 1) / block_size;
+}
+
+/* ---- lists ---- */
+
+static void waiting_remove(struct sequence *s)
+{
+    TAILQ_REMOVE(&s->queue->list, s, link);
+    s->queue->count--;
+    s->queue = NULL;
+    s->place = PLACE_NOWHERE;
+}
+
+static void waiting_insert(struct waiting *w, struct sequence *s, bool at_head)
+{
+    check(s->place == PLACE_NOWHERE);
+    if (at_head) {
+        TAILQ_INSERT_HEAD(&w->list, s, link);
+    } else {
+        TAILQ_INSERT_TAIL(&w->list, s, link);
+    }
+    w->count++;
+    s->queue = w;
+    s->place = PLACE_WAITING;
+}
+
+static void running_append(struct replica *r, struct sequence *s)
+{
+    check(s->place == PLACE_NOWHERE);
+    TAILQ_INSERT_TAIL(&r->running.list, s, link);
+    r->running.count++;
+    s->place = PLACE_RUNNING;
+}
+
+/* Leaves the running list and gives its blocks back. */
+static void running_remove(struct replica *r, struct sequence *s)
+{
+    TAILQ_REMOVE(&r->running.list, s, link);
+    r->running.count--;
+    r->used -= s->blocks;
+    s->blocks = 0;
+    s->taken = 0;
+    s->place = PLACE_NOWHERE;
+}
+
+/* ---- what the world sees ---- */
+
+static void report(struct fleet *f, enum obs_kind kind, const struct sequence *s, uint64_t value)
+{
+    digest_event(&f->result->digest, kind, f->now_ps, s->record.request.id, value);
+}
+
+static void report_end(struct fleet *f, struct sequence *s, enum outcome outcome)
+{
+    struct naive_result *result = f->result;
+    struct request_record *record = &s->record;
+    check(s->place == PLACE_NOWHERE && s->blocks == 0);
+    s->place = PLACE_ENDED;
+    record->end_ps = f->now_ps;
+    record->outcome = outcome;
+    report(f, OBS_END, s, (uint64_t)outcome + 16 * (uint64_t)record->emitted_tokens);
+    if (outcome == OUTCOME_COMPLETED) {
+        histogram_add(&result->e2e, record->end_ps - record->request.arrival_ps);
+        if (record->emitted_tokens >= 2) {
+            int64_t gaps = (int64_t)record->emitted_tokens - 1;
+            int64_t span_ps = s->last_token_ps - record->first_token_ps;
+            histogram_add(&result->tpot, (2 * span_ps + gaps) / (2 * gaps));
+        }
+    }
+    result->outcomes[outcome]++;
+    result->computed_tokens += record->computed_tokens;
+    result->recomputed_tokens += record->recomputed_tokens;
+    result->emitted_tokens += record->emitted_tokens;
+    result->preemptions += record->preemptions;
+    result->records[result->record_count++] = *record;
+}
+
+/* One output token at the end of an iteration. */
+static void emit_token(struct fleet *f, struct sequence *s)
+{
+    s->record.emitted_tokens++;
+    if (s->record.emitted_tokens == 1) {
+        s->record.first_token_ps = f->now_ps;
+        report(f, OBS_FIRST_TOKEN, s, s->record.replica);
+        histogram_add(&f->result->ttft, f->now_ps - s->record.request.arrival_ps);
+    } else {
+        histogram_add(&f->result->itl, f->now_ps - s->last_token_ps);
+    }
+    s->last_token_ps = f->now_ps;
+}
+
+/* ---- complete the iteration that ends now ---- */
+
+static int compare_ids(const void *a, const void *b)
+{
+    uint64_t x = (*(struct sequence *const *)a)->record.request.id;
+    uint64_t y = (*(struct sequence *const *)b)->record.request.id;
+    return (x > y) - (x < y);
+}
+
+/* A chunk's prompt tokens never computed before are computed, all others recomputed. */
+static void count_chunk(struct sequence *s)
+{
+    int64_t prompt = s->record.request.prompt_tokens;
+    int64_t before = s->record.computed_tokens;
+    int64_t reached = s->stored + s->taken < prompt ? s->stored + s->taken : prompt;
+    int64_t fresh = reached > before ? reached - before : 0;
+    s->record.computed_tokens += (uint32_t)fresh;
+    s->record.recomputed_tokens += (uint32_t)(s->taken - fresh);
+}
+
+static void complete_one(struct fleet *f, struct replica *r, struct sequence *s)
+{
+    uint32_t output = s->record.request.output_tokens;
+    bool decode = s->stored >= s->target;
+    if (!decode) {
+        count_chunk(s);
+    }
+    s->stored += s->taken;
+    s->taken = 0;
+    if (s->stored < s->target) {
+        return; /* prefill goes on */
+    }
+    if (output > 0) {
+        emit_token(f, s);
+    }
+    if (s->record.emitted_tokens == output) {
+        running_remove(r, s);
+        report_end(f, s, OUTCOME_COMPLETED);
+    }
+}
+
+/* Outcomes at one boundary go by request id. */
+static void complete(struct fleet *f, struct replica *r)
+{
+    size_t count = 0;
+    struct sequence *s;
+    TAILQ_FOREACH(s, &r->running.list, link)
+    {
+        if (s->taken > 0) {
+            f->scratch[count++] = s;
+        }
+    }
+    qsort(f->scratch, count, sizeof(*f->scratch), compare_ids);
+    for (size_t i = 0; i < count; i++) {
+        complete_one(f, r, f->scratch[i]);
+    }
+}
+
+/* ---- form the next batch ---- */
+
+static void preempt(struct fleet *f, struct replica *r, struct sequence *s)
+{
+    check(s->taken == 0);
+    running_remove(r, s);
+    s->record.preemptions++;
+    s->stored = 0;
+    s->target = (int64_t)s->record.request.prompt_tokens + s->record.emitted_tokens;
+    waiting_insert(&r->waiting, s, true);
+    report(f, OBS_PREEMPT, s, s->record.emitted_tokens);
+}
+
+/* Adds what s computes in this iteration to the batch. */
+static void schedule(struct step_batch *batch, struct sequence *s, int64_t taken)
+{
+    s->taken = taken;
+    if (s->stored >= s->target) {
+        batch->decodes++;
+        batch->decode_kv += s->stored;
+    } else {
+        batch->prefills++;
+        batch->prefill_tokens += (uint32_t)taken;
+        batch->prefill_kv += s->stored;
+        batch->prefill_pairs += taken * s->stored + taken * (taken + 1) / 2;
+        batch->prefill_squares += taken * taken;
+    }
+}
+
+/* (a) Running sequences in order of admission. Returns whether anybody was preempted. */
+static bool form_running(struct fleet *f, struct replica *r, int64_t *budget,
+                         struct step_batch *batch)
+{
+    const struct naive_engine *e = f->engine;
+    bool preempted = false;
+    struct sequence *s = TAILQ_FIRST(&r->running.list);
+    while (s) {
+        int64_t want = s->stored >= s->target ? 1 : s->target - s->stored;
+        int64_t taken = want < *budget ? want : *budget;
+        if (taken == 0) {
+            s = TAILQ_NEXT(s, link);
+            continue;
+        }
+        int64_t need = naive_blocks(s->stored + taken, e->block_size);
+        while (e->num_gpu_blocks - r->used < need - s->blocks) {
+            struct sequence *last = TAILQ_LAST(&r->running.list, sequence_list);
+            preempt(f, r, last);
+            preempted = true;
+            if (last == s) {
+                return true; /* it was the last of the list: nobody is left to look at */
+            }
+        }
+        r->used += need - s->blocks;
+        s->blocks = need;
+        *budget -= taken;
+        schedule(batch, s, taken);
+        s = TAILQ_NEXT(s, link);
+    }
+    return preempted;
+}
+
+/* The next sequence that r may admit: its own queue first. */
+static struct sequence *form_head(struct fleet *f, struct replica *r)
+{
+    struct sequence *s = TAILQ_FIRST(&r->waiting.list);
+    if (!s && !r->draining) {
+        s = TAILQ_FIRST(&f->central.list);
+    }
+    return s;
+}
+
+static void admit(struct fleet *f, struct replica *r, struct sequence *s)
+{
+    waiting_remove(s);
+    running_append(r, s);
+    s->record.replica = r->index;
+    if (s->record.admitted_ps == TIME_NONE) {
+        s->record.admitted_ps = f->now_ps;
+        report(f, OBS_ADMIT, s, r->index);
+        histogram_add(&f->result->queue, f->now_ps - s->record.request.arrival_ps);
+    }
+}
+
+/* (b) The waiting ones in order, until the head does not fit. */
+static void form_waiting(struct fleet *f, struct replica *r, int64_t *budget,
+                         struct step_batch *batch)
+{
+    const struct naive_engine *e = f->engine;
+    struct sequence *s;
+    while (*budget > 0 && r->running.count < e->max_num_seqs && (s = form_head(f, r))) {
+        if (naive_blocks(s->target, e->block_size) > e->num_gpu_blocks - r->used) {
+            break;
+        }
+        if (!e->enable_chunked_prefill && s->target > *budget) {
+            break;
+        }
+        int64_t chunk = s->target < *budget ? s->target : *budget;
+        admit(f, r, s);
+        s->blocks = naive_blocks(chunk, e->block_size);
+        r->used += s->blocks;
+        *budget -= chunk;
+        schedule(batch, s, chunk);
+    }
+}
+
+static void form(struct fleet *f, struct replica *r)
+{
+    struct naive_result *result = f->result;
+    struct step_batch batch = {0};
+    int64_t budget = f->engine->max_num_batched_tokens;
+    bool preempted = form_running(f, r, &budget, &batch);
+    if (!preempted) {
+        form_waiting(f, r, &budget, &batch);
+    }
+    if (batch.decodes + batch.prefills == 0) {
+        /* A lone sequence always fits, or it would be unservable. */
+        check(r->running.count == 0 && r->waiting.count == 0);
+        r->step_ps = TIME_NEVER;
+        return;
+    }
+    struct step_law law;
+    f->config->step->type->law(f->config->step->model, &batch, &law);
+    check(law.base_ps > 0);
+    r->step_ps = time_add(f->now_ps, law.base_ps);
+    result->iterations++;
+    result->busy_ps += law.base_ps;
+    result->decode_tokens += batch.decodes;
+    result->prefill_tokens += batch.prefill_tokens;
+    if (r->used > result->peak_blocks[r->index]) {
+        result->peak_blocks[r->index] = r->used;
+    }
+    if (f->config->iteration) {
+        f->config->iteration(f->config->iteration_self, r->index, f->now_ps, r->step_ps);
+    }
+}
+
+static void release_if_done(struct fleet *f, struct replica *r)
+{
+    if (r->draining && r->step_ps == TIME_NEVER && f->result->released_ps[r->index] == TIME_NONE) {
+        f->result->released_ps[r->index] = f->now_ps;
+    }
+}
+
+static void step(struct fleet *f, struct replica *r)
+{
+    complete(f, r);
+    form(f, r);
+    release_if_done(f, r);
+}
+
+/* ---- arrivals, cancels, timers ---- */
+
+static bool is_unservable(const struct naive_engine *e, const struct request *q)
+{
+    int64_t stored_at_most =
+        (int64_t)q->prompt_tokens + (q->output_tokens > 1 ? q->output_tokens : 1) - 1;
+    return naive_blocks(stored_at_most, e->block_size) > e->num_gpu_blocks ||
+           (int64_t)q->prompt_tokens + q->output_tokens > e->max_model_len ||
+           (!e->enable_chunked_prefill && stored_at_most > e->max_num_batched_tokens);
+}
+
+/* running + waiting ≥ places · (max_num_seqs + max_queue) */
+static bool is_full(const struct naive_engine *e, int64_t inside, int64_t places)
+{
+    return places == 0 ||
+           (e->max_queue != NAIVE_UNLIMITED && inside >= places * (e->max_num_seqs + e->max_queue));
+}
+
+static int64_t load(const struct replica *r)
+{
+    return r->running.count + r->waiting.count;
+}
+
+static struct replica *route_least_loaded(struct fleet *f)
+{
+    struct replica *best = NULL;
+    for (uint32_t i = 0; i < f->config->replicas; i++) {
+        struct replica *r = &f->replicas[i];
+        if (!r->draining && (!best || load(r) < load(best) ||
+                             (load(r) == load(best) && r->dispatch < best->dispatch))) {
+            best = r;
+        }
+    }
+    return best;
+}
+
+static struct replica *route_round_robin(struct fleet *f)
+{
+    for (uint32_t i = 1; i <= f->config->replicas; i++) {
+        struct replica *r = &f->replicas[(f->last_replica + i) % f->config->replicas];
+        if (!r->draining) {
+            f->last_replica = r->index;
+            return r;
+        }
+    }
+    return NULL;
+}
+
+/* The replica that gets the request; NULL when all are draining. */
+static struct replica *route(struct fleet *f, const struct request *request)
+{
+    struct replica *r = NULL;
+    switch (f->config->router) {
+    case NAIVE_ROUND_ROBIN:
+        r = route_round_robin(f);
+        break;
+    case NAIVE_LEAST_LOADED:
+        r = route_least_loaded(f);
+        break;
+    default:
+        r = &f->replicas[f->config->route(f->config->route_self, request)];
+        check(!r->draining);
+    }
+    if (r) {
+        r->dispatch = ++f->dispatches;
+    }
+    return r;
+}
+
+static void arrive_central(struct fleet *f, struct sequence *s)
+{
+    int64_t inside = f->central.count;
+    int64_t places = 0;
+    for (uint32_t i = 0; i < f->config->replicas; i++) {
+        if (!f->replicas[i].draining) {
+            places++;
+            inside += load(&f->replicas[i]);
+        }
+    }
+    if (is_unservable(f->engine, &s->record.request)) {
+        report_end(f, s, OUTCOME_UNSERVABLE);
+        return;
+    }
+    if (is_full(f->engine, inside, places)) {
+        report_end(f, s, OUTCOME_REFUSED);
+        return;
+    }
+    waiting_insert(&f->central, s, false);
+    for (uint32_t i = 0; i < f->config->replicas; i++) {
+        struct replica *r = &f->replicas[i];
+        if (!r->draining && r->step_ps == TIME_NEVER) {
+            r->step_ps = f->now_ps;
+            return;
+        }
+    }
+}
+
+static void arrive(struct fleet *f, struct sequence *s)
+{
+    if (f->config->router == NAIVE_CENTRAL_QUEUE) {
+        arrive_central(f, s);
+        return;
+    }
+    struct replica *r = route(f, &s->record.request);
+    if (!r) {
+        report_end(f, s, OUTCOME_REFUSED);
+        return;
+    }
+    s->record.replica = r->index;
+    if (is_unservable(f->engine, &s->record.request)) {
+        report_end(f, s, OUTCOME_UNSERVABLE);
+    } else if (is_full(f->engine, load(r), 1)) {
+        report_end(f, s, OUTCOME_REFUSED);
+    } else {
+        waiting_insert(&r->waiting, s, false);
+        if (r->step_ps == TIME_NEVER) {
+            r->step_ps = f->now_ps;
+        }
+    }
+}
+
+/* The iteration in flight keeps its duration; the sequence leaves it without a trace. */
+static void cancel(struct fleet *f, struct sequence *s)
+{
+    if (s->place == PLACE_WAITING) {
+        waiting_remove(s);
+    } else if (s->place == PLACE_RUNNING) {
+        running_remove(&f->replicas[s->record.replica], s);
+    } else {
+        return;
+    }
+    report_end(f, s, OUTCOME_CANCELLED);
+}
+
+static void drain(struct fleet *f, struct replica *r)
+{
+    r->draining = true;
+    release_if_done(f, r);
+}
+
+static void gauge(const struct fleet *f, struct naive_gauge *g)
+{
+    *g = (struct naive_gauge){.waiting = (uint64_t)f->central.count};
+    for (uint32_t i = 0; i < f->config->replicas; i++) {
+        const struct replica *r = &f->replicas[i];
+        g->running += (uint64_t)r->running.count;
+        g->waiting += (uint64_t)r->waiting.count;
+        g->kv_blocks += r->used;
+        g->kv_blocks_max = r->used > g->kv_blocks_max ? r->used : g->kv_blocks_max;
+    }
+}
+
+/* ---- the loop over instants ---- */
+
+struct cursor {
+    size_t request, cancel, drain, gauge;
+};
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t next_instant(const struct fleet *f, const struct cursor *at)
+{
+    const struct naive_config *c = f->config;
+    int64_t t = TIME_NEVER;
+    if (at->request < c->request_count) {
+        t = earlier(t, c->requests[at->request].arrival_ps);
+    }
+    if (at->cancel < c->cancel_count) {
+        t = earlier(t, c->cancels[at->cancel].time_ps);
+    }
+    if (at->drain < c->drain_count) {
+        t = earlier(t, c->drains[at->drain].time_ps);
+    }
+    for (uint32_t i = 0; i < c->replicas; i++) {
+        t = earlier(t, f->replicas[i].step_ps);
+    }
+    return t;
+}
+
+static void advance(struct fleet *f, int64_t t)
+{
+    struct naive_gauge g;
+    gauge(f, &g);
+    int64_t dt = t - f->now_ps;
+    check(dt >= 0);
+    f->result->running_ps += (int128)g.running * dt;
+    f->result->waiting_ps += (int128)g.waiting * dt;
+    f->result->blocks_ps += (int128)g.kv_blocks * dt;
+    f->now_ps = t;
+    check_context(t, -1);
+}
+
+/* Everything that happens at t: arrivals, cancels, steps by replica, timers. */
+static void run_instant(struct fleet *f, struct cursor *at, int64_t t)
+{
+    const struct naive_config *c = f->config;
+    advance(f, t);
+    while (at->request < c->request_count && c->requests[at->request].arrival_ps == t) {
+        arrive(f, &f->sequences[at->request++]);
+    }
+    while (at->cancel < c->cancel_count && c->cancels[at->cancel].time_ps == t) {
+        cancel(f, &f->sequences[c->cancels[at->cancel++].id]);
+    }
+    for (uint32_t i = 0; i < c->replicas; i++) {
+        if (f->replicas[i].step_ps == t) {
+            step(f, &f->replicas[i]);
+        }
+    }
+    while (at->drain < c->drain_count && c->drains[at->drain].time_ps == t) {
+        drain(f, &f->replicas[c->drains[at->drain++].replica]);
+    }
+}
+
+static void run_all(struct fleet *f)
+{
+    const struct naive_config *c = f->config;
+    struct cursor at = {0};
+    for (;;) {
+        int64_t t = next_instant(f, &at);
+        int64_t timer = at.gauge < c->gauge_count ? c->gauge_times_ps[at.gauge] : TIME_NEVER;
+        if (timer < t) { /* a gauge comes after everything of its instant */
+            gauge(f, &f->result->gauges[at.gauge++]);
+        } else if (t == TIME_NEVER) {
+            return;
+        } else {
+            run_instant(f, &at, t);
+            f->result->end_ps = t;
+        }
+    }
+}
+
+static void fleet_init(struct fleet *f, const struct naive_config *c)
+{
+    *f = (struct fleet){.config = c, .engine = &c->engine, .last_replica = c->replicas - 1};
+    f->sequences = memory_zero(c->request_count + 1, sizeof(*f->sequences));
+    f->scratch = memory_zero(c->request_count + 1, sizeof(struct sequence *));
+    f->replicas = memory_zero(c->replicas, sizeof(*f->replicas));
+    TAILQ_INIT(&f->central.list);
+    for (uint32_t i = 0; i < c->replicas; i++) {
+        f->replicas[i].index = i;
+        f->replicas[i].step_ps = TIME_NEVER;
+        TAILQ_INIT(&f->replicas[i].running.list);
+        TAILQ_INIT(&f->replicas[i].waiting.list);
+    }
+    for (size_t i = 0; i < c->request_count; i++) {
+        check(c->requests[i].id == i);
+        f->sequences[i].target = c->requests[i].prompt_tokens;
+        f->sequences[i].record = (struct request_record){.request = c->requests[i],
+                                                         .admitted_ps = TIME_NONE,
+                                                         .first_token_ps = TIME_NONE,
+                                                         .end_ps = TIME_NONE,
+                                                         .replica = UINT32_MAX};
+    }
+}
+
+static struct naive_result *result_create(const struct naive_config *c)
+{
+    struct naive_result *result = memory_zero(1, sizeof(*result));
+    digest_init(&result->digest);
+    histogram_init(&result->ttft);
+    histogram_init(&result->tpot);
+    histogram_init(&result->itl);
+    histogram_init(&result->e2e);
+    histogram_init(&result->queue);
+    result->records = memory_zero(c->request_count + 1, sizeof(*result->records));
+    result->gauges = memory_zero(c->gauge_count + 1, sizeof(*result->gauges));
+    result->peak_blocks = memory_zero(c->replicas, sizeof(*result->peak_blocks));
+    result->released_ps = memory_zero(c->replicas, sizeof(*result->released_ps));
+    for (uint32_t i = 0; i < c->replicas; i++) {
+        result->released_ps[i] = TIME_NONE;
+    }
+    return result;
+}
+
+struct naive_result *naive_run(const struct naive_config *config)
+{
+    struct fleet f;
+    check(config->replicas > 0);
+    check(config->engine.max_num_batched_tokens >= config->engine.max_num_seqs);
+    fleet_init(&f, config);
+    f.result = result_create(config);
+    run_all(&f);
+    for (uint32_t i = 0; i < config->replicas; i++) {
+        check(load(&f.replicas[i]) == 0 && f.replicas[i].used == 0);
+    }
+    /* Only what every replica's drain left behind in the central queue has no end. */
+    check(f.result->record_count + (size_t)f.central.count == config->request_count);
+    free(f.sequences);
+    free(f.scratch);
+    free(f.replicas);
+    return f.result;
+}
+
+void naive_free(struct naive_result *result)
+{
+    if (result) {
+        free(result->records);
+        free(result->gauges);
+        free(result->peak_blocks);
+        free(result->released_ps);
+        free(result);
+    }
+}

@@ -1,0 +1,110 @@
+/* The naive reference engine: the judge of the real one. One object per sequence, one iteration at
+ * a time, plain lists, no cleverness: it reads as the scheduler's rules do and shares no code with
+ * sim/engine or sim/fleet. It simulates one pool of equal replicas until everything has ended.
+ *
+ * Where the rules leave a choice open, this file's choice is:
+ * - the router chooses a replica first, the replica then judges (unservable, refused), so that both
+ *   kinds count as dispatches for round_robin and for the ties of least_loaded; when every replica
+ *   is draining, an arrival is refused without a replica;
+ * - under central_queue a preempted sequence waits at the head of its own replica's queue, which is
+ *   served before the central one; a draining replica takes nothing from the central queue;
+ * - drains and gauges are timers: they come after the steps of their instant;
+ * - peak_blocks looks at an iteration once it is formed, not at the middle of forming;
+ * - a record counts the tokens of complete iterations only; executed tokens count when scheduled.
+ */
+#ifndef FLEETSIM_TESTS_PROP_SUPPORT_NAIVE_H
+#define FLEETSIM_TESTS_PROP_SUPPORT_NAIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "models/step_time.h"
+#include "sim/base/digest.h"
+#include "sim/base/histogram.h"
+#include "sim/base/request.h"
+
+#define NAIVE_UNLIMITED INT64_MAX
+
+struct naive_engine {
+    int64_t max_num_seqs;
+    int64_t max_num_batched_tokens; /* ≥ max_num_seqs */
+    int64_t block_size;
+    int64_t num_gpu_blocks; /* or NAIVE_UNLIMITED */
+    int64_t max_model_len;  /* or NAIVE_UNLIMITED */
+    int64_t max_queue;      /* or NAIVE_UNLIMITED */
+    bool enable_chunked_prefill;
+};
+
+enum naive_router {
+    NAIVE_ROUND_ROBIN,   /* the next ready replica by index, cyclic */
+    NAIVE_LEAST_LOADED,  /* fewest running + waiting; ties: least recently dispatched, then index */
+    NAIVE_CENTRAL_QUEUE, /* one queue, pulled when a replica forms a batch */
+    NAIVE_CALLBACK,      /* route() says */
+    NAIVE_ROUTER_COUNT
+};
+
+struct naive_cancel {
+    int64_t time_ps;
+    uint64_t id;
+};
+struct naive_drain {
+    int64_t time_ps;
+    uint32_t replica;
+};
+
+/* All pointers are borrowed for the run. Lists are sorted by time; equals keep their order. */
+struct naive_config {
+    struct naive_engine engine;
+    const struct step_model *step;
+    uint32_t replicas; /* ≥ 1 */
+    enum naive_router router;
+    uint32_t (*route)(void *self, const struct request *request); /* a replica not draining */
+    void *route_self;
+    const struct request *requests; /* [request_count], id = index */
+    size_t request_count;
+    const struct naive_cancel *cancels; /* no effect when the request has ended */
+    size_t cancel_count;
+    const struct naive_drain *drains;
+    size_t drain_count;
+    const int64_t *gauge_times_ps;
+    size_t gauge_count;
+    /* Told of every iteration when it starts; may be NULL. */
+    void (*iteration)(void *self, uint32_t replica, int64_t start_ps, int64_t end_ps);
+    void *iteration_self;
+};
+
+struct naive_gauge {
+    uint64_t running, waiting;
+    int64_t kv_blocks;     /* summed over replicas, iterations in flight included */
+    int64_t kv_blocks_max; /* at the fullest replica */
+};
+
+struct naive_result {
+    struct request_record *records; /* owned; [record_count] in order of end */
+    size_t record_count;
+    struct digest digest;
+    struct histogram ttft, tpot, itl, e2e, queue;
+    uint64_t outcomes[OUTCOME_COUNT];
+    uint64_t iterations;
+    uint64_t decode_tokens;  /* executed, of sequences cancelled meanwhile too */
+    uint64_t prefill_tokens; /* executed, recomputed ones included */
+    uint64_t computed_tokens, recomputed_tokens, emitted_tokens, preemptions; /* of all records */
+    int128 running_ps, waiting_ps; /* Σ running·dt and Σ waiting·dt over all replicas */
+    int128 blocks_ps;              /* Σ KV blocks in use·dt */
+    int128 busy_ps;                /* Σ iteration durations */
+    int64_t end_ps;                /* the last event but gauges, 0 when there is none */
+    int64_t *peak_blocks;          /* owned; [replicas] */
+    int64_t *released_ps;          /* owned; [replicas]; TIME_NONE when never drained */
+    struct naive_gauge *gauges;    /* owned; [gauge_count] */
+};
+
+/* The digest takes ADMIT (first admissions; value: replica), FIRST_TOKEN (replica), PREEMPT
+ * (emitted) and END (outcome + 16 · emitted), each with time and request id, in order. */
+struct naive_result *naive_run(const struct naive_config *config);
+void naive_free(struct naive_result *result);
+
+/* ceil(tokens / block_size): the blocks a sequence of that many stored tokens holds. */
+int64_t naive_blocks(int64_t tokens, int64_t block_size);
+
+#endif

@@ -1,0 +1,750 @@
+/* The naive engine against cases computed by hand, queueing theory and conservation laws; and the
+ * scenario generator against what it promises. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/moments.h"
+#include "sim/base/obs.h"
+#include "sim/base/rng.h"
+#include "tests/prop/support_kink.h"
+#include "tests/prop/support_naive.h"
+#include "tests/prop/support_scenario_gen.h"
+
+#define MS INT64_C(1000000000)
+
+/* 64 sequences, 2,048 tokens, blocks of 16, nothing limited. */
+static struct naive_engine engine_default(void)
+{
+    return (struct naive_engine){.max_num_seqs = 64,
+                                 .max_num_batched_tokens = 2048,
+                                 .block_size = 16,
+                                 .num_gpu_blocks = NAIVE_UNLIMITED,
+                                 .max_model_len = NAIVE_UNLIMITED,
+                                 .max_queue = NAIVE_UNLIMITED,
+                                 .enable_chunked_prefill = true};
+}
+
+static struct request ask(int64_t arrival_ps, uint32_t prompt, uint32_t output)
+{
+    return (struct request){
+        .arrival_ps = arrival_ps, .prompt_tokens = prompt, .output_tokens = output, .session = -1};
+}
+
+/* A config whose steps all take step_ps; numbers the requests. */
+static struct naive_config config_constant(int64_t step_ps, struct naive_engine engine,
+                                           struct request *requests, size_t count,
+                                           struct kink_config *kink, struct step_model *model)
+{
+    *kink = (struct kink_config){.a_ps = step_ps, .c_ps = step_ps};
+    *model = (struct step_model){.type = &kink_type, .model = kink};
+    for (size_t i = 0; i < count; i++) {
+        requests[i].id = i;
+    }
+    return (struct naive_config){.engine = engine,
+                                 .step = model,
+                                 .replicas = 1,
+                                 .requests = requests,
+                                 .request_count = count};
+}
+
+#define CONFIG(step_ps, engine, requests)                                                          \
+    config_constant(step_ps, engine, requests, sizeof(requests) / sizeof(*(requests)),             \
+                    &(struct kink_config){0}, &(struct step_model){0})
+
+static const struct request_record *record_of(const struct naive_result *r, uint64_t id)
+{
+    for (size_t i = 0; i < r->record_count; i++) {
+        if (r->records[i].request.id == id) {
+            return &r->records[i];
+        }
+    }
+    ck_abort_msg("request %d has no end", (int)id);
+}
+
+static void expect(const struct naive_result *r, uint64_t id, enum outcome outcome,
+                   int64_t admitted_ps, int64_t first_ps, int64_t end_ps, uint32_t emitted)
+{
+    const struct request_record *record = record_of(r, id);
+    ck_assert_int_eq(record->outcome, outcome);
+    ck_assert_int_eq(record->admitted_ps, admitted_ps);
+    ck_assert_int_eq(record->first_token_ps, first_ps);
+    ck_assert_int_eq(record->end_ps, end_ps);
+    ck_assert_uint_eq(record->emitted_tokens, emitted);
+}
+
+static void expect_sum(const struct histogram *h, uint64_t count, int64_t sum)
+{
+    ck_assert_uint_eq(h->count, count);
+    ck_assert_int_eq((int64_t)h->sum, sum);
+    ck_assert_uint_eq(h->overflow, 0);
+}
+
+/* Acceptance T01: a replica never idles with work queued. */
+START_TEST(test_never_idle)
+{
+    struct naive_engine e = engine_default();
+    e.max_num_seqs = 1;
+    struct request q[] = {ask(0, 1, 5), ask(10 * MS, 1, 5), ask(10000 * MS, 1, 5)};
+    struct naive_config c = CONFIG(10 * MS, e, q);
+    struct naive_result *r = naive_run(&c);
+    expect(r, 0, OUTCOME_COMPLETED, 0, 10 * MS, 50 * MS, 5);
+    expect(r, 1, OUTCOME_COMPLETED, 50 * MS, 60 * MS, 100 * MS, 5);
+    expect(r, 2, OUTCOME_COMPLETED, 10000 * MS, 10010 * MS, 10050 * MS, 5);
+    expect_sum(&r->ttft, 3, 70 * MS);
+    expect_sum(&r->itl, 12, 120 * MS);
+    expect_sum(&r->queue, 3, 40 * MS);
+    ck_assert_uint_eq(r->iterations, 15);
+    ck_assert_int_eq(r->end_ps, 10050 * MS);
+    naive_free(r);
+}
+END_TEST
+
+/* Acceptance T08 (a): 1,000 arrivals at once, one at a time. */
+START_TEST(test_thousand_at_once)
+{
+    struct naive_engine e = engine_default();
+    e.max_num_seqs = 1;
+    struct request q[1000];
+    for (size_t i = 0; i < 1000; i++) {
+        q[i] = ask(0, 1, 1);
+    }
+    struct naive_config c = CONFIG(MS, e, q);
+    struct naive_result *r = naive_run(&c);
+    for (int64_t k = 0; k < 1000; k++) {
+        ck_assert_uint_eq(r->records[k].request.id, (uint64_t)k);
+        ck_assert_int_eq(r->records[k].end_ps, (k + 1) * MS);
+    }
+    naive_free(r);
+}
+END_TEST
+
+/* Acceptance T11: tokens at 1.0, 1.1, 1.2, 1.5 s; one token at 2.0 s; zero outputs. The step is
+ * max(0.1, 0.2·kv − 2.1) + 0.09·prompt tokens: prefill of 10 takes 1 s, decodes at 10, 11 and 12
+ * KV tokens take 0.1, 0.1 and 0.3 s. */
+START_TEST(test_token_times)
+{
+    struct request q[] = {ask(0, 10, 4), ask(2000 * MS, 10, 1), ask(4000 * MS, 10, 0)};
+    struct naive_config c = CONFIG(1, engine_default(), q);
+    struct kink_config kink = {
+        .a_ps = 100 * MS, .c_ps = -2100 * MS, .d_ps = 200 * MS, .per_prefill_ps = 90 * MS};
+    struct step_model model = {.type = &kink_type, .model = &kink};
+    c.step = &model;
+    struct naive_result *r = naive_run(&c);
+    expect(r, 0, OUTCOME_COMPLETED, 0, 1000 * MS, 1500 * MS, 4);
+    expect(r, 1, OUTCOME_COMPLETED, 2000 * MS, 3000 * MS, 3000 * MS, 1);
+    expect(r, 2, OUTCOME_COMPLETED, 4000 * MS, TIME_NONE, 5000 * MS, 0);
+    expect_sum(&r->ttft, 2, 2000 * MS);
+    expect_sum(&r->itl, 3, 500 * MS);
+    ck_assert_int_eq(r->itl.min, 100 * MS);
+    ck_assert_int_eq(r->itl.max, 300 * MS);
+    expect_sum(&r->tpot, 1, INT64_C(166666666667)); /* half a second over three, rounded */
+    expect_sum(&r->e2e, 3, 3500 * MS);
+    naive_free(r);
+}
+END_TEST
+
+/* Block 4, 3 tokens held, a chunk of 5: 8 tokens are 2 blocks in all. */
+START_TEST(test_blocks)
+{
+    ck_assert_int_eq(naive_blocks(3, 4), 1);
+    ck_assert_int_eq(naive_blocks(3 + 5, 4), 2);
+    ck_assert_int_eq(naive_blocks(9, 4), 3);
+    ck_assert_int_eq(naive_blocks(0, 4), 0);
+    struct naive_engine e = engine_default();
+    e.block_size = 4;
+    e.max_num_seqs = 2;
+    e.max_num_batched_tokens = 5;
+    struct request q[] = {ask(0, 2, 1), ask(0, 8, 2)}; /* chunks of 3 and 5, then one decode */
+    struct naive_config c = CONFIG(10, e, q);
+    int64_t times_ps[] = {5, 10, 15, 25, 30};
+    c.gauge_times_ps = times_ps;
+    c.gauge_count = 5;
+    struct naive_result *r = naive_run(&c);
+    int64_t blocks[] = {2, 2, 2, 3, 0}; /* at 10 the second iteration has begun */
+    uint64_t running[] = {2, 1, 1, 1, 0};
+    for (size_t i = 0; i < 5; i++) {
+        ck_assert_int_eq(r->gauges[i].kv_blocks, blocks[i]);
+        ck_assert_int_eq(r->gauges[i].kv_blocks_max, blocks[i]);
+        ck_assert_uint_eq(r->gauges[i].running, running[i]);
+        ck_assert_uint_eq(r->gauges[i].waiting, 0);
+    }
+    ck_assert_int_eq(r->peak_blocks[0], 3);
+    expect(r, 1, OUTCOME_COMPLETED, 0, 20, 30, 2);
+    naive_free(r);
+}
+END_TEST
+
+/* Two sequences that outgrow 6 blocks of 1 token:
+ *   [0,10) both prefill; [10,20) both decode, 6 blocks; at 20 A needs a 7th: B goes;
+ *   [20,40) A alone ends at 40; [40,50) B recomputes 2 + 2 tokens; [50,60) its last token. */
+START_TEST(test_preemption)
+{
+    struct naive_engine e = engine_default();
+    e.block_size = 1;
+    e.num_gpu_blocks = 6;
+    struct request q[] = {ask(0, 2, 4), ask(0, 2, 4)};
+    struct naive_config c = CONFIG(10, e, q);
+    struct naive_result *r = naive_run(&c);
+    expect(r, 0, OUTCOME_COMPLETED, 0, 10, 40, 4);
+    expect(r, 1, OUTCOME_COMPLETED, 0, 10, 60, 4);
+    ck_assert_uint_eq(record_of(r, 0)->preemptions, 0);
+    ck_assert_uint_eq(record_of(r, 1)->preemptions, 1);
+    ck_assert_uint_eq(record_of(r, 1)->computed_tokens, 2);
+    ck_assert_uint_eq(record_of(r, 1)->recomputed_tokens, 4);
+    ck_assert_uint_eq(r->iterations, 6);
+    ck_assert_uint_eq(r->decode_tokens, 5);
+    ck_assert_uint_eq(r->prefill_tokens, 8);
+    ck_assert_int_eq(r->peak_blocks[0], 6);
+    expect_sum(&r->itl, 6, 80); /* 10 five times, and 30 across the preemption */
+    ck_assert_int_eq(r->itl.max, 30);
+    expect_sum(&r->tpot, 2, 10 + 17);
+    ck_assert_int_eq((int64_t)r->running_ps, 80);
+    ck_assert_int_eq((int64_t)r->waiting_ps, 20);
+    struct digest d;
+    digest_init(&d);
+    digest_event(&d, OBS_ADMIT, 0, 0, 0);
+    digest_event(&d, OBS_ADMIT, 0, 1, 0);
+    digest_event(&d, OBS_FIRST_TOKEN, 10, 0, 0);
+    digest_event(&d, OBS_FIRST_TOKEN, 10, 1, 0);
+    digest_event(&d, OBS_PREEMPT, 20, 1, 2);
+    digest_event(&d, OBS_END, 40, 0, OUTCOME_COMPLETED + 16 * 4);
+    digest_event(&d, OBS_END, 60, 1, OUTCOME_COMPLETED + 16 * 4);
+    ck_assert_uint_eq(r->digest.state, d.state);
+    ck_assert_uint_eq(r->digest.events, d.events);
+    naive_free(r);
+}
+END_TEST
+
+/* The last admitted one is itself the one that needs a block: at 10 B's fifth token finds none, so
+ * B goes back; A ends at 40, B recomputes 5 tokens until 50. */
+START_TEST(test_preempts_itself)
+{
+    struct naive_engine e = engine_default();
+    e.block_size = 4;
+    e.num_gpu_blocks = 2;
+    struct request q[] = {ask(0, 1, 4), ask(0, 4, 2)};
+    struct naive_config c = CONFIG(10, e, q);
+    struct naive_result *r = naive_run(&c);
+    expect(r, 0, OUTCOME_COMPLETED, 0, 10, 40, 4);
+    expect(r, 1, OUTCOME_COMPLETED, 0, 10, 50, 2);
+    ck_assert_uint_eq(record_of(r, 1)->preemptions, 1);
+    ck_assert_uint_eq(record_of(r, 1)->recomputed_tokens, 5);
+    expect_sum(&r->itl, 4, 10 + 10 + 10 + 40);
+    ck_assert_uint_eq(r->iterations, 5);
+    naive_free(r);
+}
+END_TEST
+
+/* An iteration that preempts admits nobody, though a seat and blocks are free; the preempted one is
+ * ahead of whoever waits. 5 blocks of 1: A (1 + 4) and B (2 + 2) run, C waits for a seat of 2. */
+START_TEST(test_preempting_admits_nobody)
+{
+    struct naive_engine e = engine_default();
+    e.block_size = 1;
+    e.num_gpu_blocks = 4;
+    e.max_num_seqs = 2;
+    struct request q[] = {ask(0, 1, 4), ask(0, 2, 2), ask(5, 1, 1)};
+    struct naive_config c = CONFIG(10, e, q);
+    int64_t times_ps[] = {15, 25};
+    c.gauge_times_ps = times_ps;
+    c.gauge_count = 2;
+    struct naive_result *r = naive_run(&c);
+    /* [0,10) A 1, B 2 blocks; at 10 A takes the 4th, B finds none and goes: C (1 block would be
+     * there: 4 − 2 = 2) is not admitted in this iteration, nor before B in the next: at 20 A holds
+     * 3, B needs 3. At 30 A holds 4; at 40 A has ended: B (3 tokens) and C (1) start together. */
+    ck_assert_uint_eq(r->gauges[0].running, 1);
+    ck_assert_uint_eq(r->gauges[0].waiting, 2);
+    ck_assert_int_eq(r->gauges[0].kv_blocks, 2);
+    ck_assert_uint_eq(r->gauges[1].waiting, 2);
+    expect(r, 0, OUTCOME_COMPLETED, 0, 10, 40, 4);
+    expect(r, 1, OUTCOME_COMPLETED, 0, 10, 50, 2);
+    expect(r, 2, OUTCOME_COMPLETED, 40, 50, 50, 1);
+    ck_assert_uint_eq(r->records[1].request.id, 1); /* one boundary: by id */
+    naive_free(r);
+}
+END_TEST
+
+/* Budget 4: B's prompt of 10 goes in chunks of 2, 3, 3, 2 beside A's 2 tokens and two decodes. */
+START_TEST(test_chunking)
+{
+    struct naive_engine e = engine_default();
+    e.max_num_seqs = 2;
+    e.max_num_batched_tokens = 4;
+    struct request q[] = {ask(0, 2, 3), ask(0, 10, 1)};
+    struct naive_config c = CONFIG(10, e, q);
+    struct naive_result *r = naive_run(&c);
+    expect(r, 0, OUTCOME_COMPLETED, 0, 10, 30, 3);
+    expect(r, 1, OUTCOME_COMPLETED, 0, 40, 40, 1);
+    ck_assert_uint_eq(r->prefill_tokens, 12);
+    ck_assert_uint_eq(r->decode_tokens, 2);
+    ck_assert_uint_eq(r->iterations, 4);
+    naive_free(r);
+    /* Off, with 11 tokens: B needs 10 of the 9 left, so it starts beside A's first decode. */
+    c.engine.enable_chunked_prefill = false;
+    c.engine.max_num_batched_tokens = 11;
+    r = naive_run(&c);
+    expect(r, 1, OUTCOME_COMPLETED, 10, 20, 20, 1);
+    ck_assert_uint_eq(r->iterations, 3);
+    naive_free(r);
+}
+END_TEST
+
+START_TEST(test_unservable)
+{
+    struct naive_engine e = engine_default();
+    e.block_size = 4;
+    e.num_gpu_blocks = 2;
+    struct request q[] = {ask(0, 8, 1), ask(0, 8, 2), ask(0, 9, 0), ask(0, 8, 0), ask(0, 3, 6)};
+    struct naive_config c = CONFIG(10, e, q);
+    struct naive_result *r = naive_run(&c);
+    expect(r, 0, OUTCOME_COMPLETED, 0, 10, 10, 1);
+    expect(r, 1, OUTCOME_UNSERVABLE, TIME_NONE, TIME_NONE, 0, 0); /* 9 stored tokens: 3 blocks */
+    expect(r, 2, OUTCOME_UNSERVABLE, TIME_NONE, TIME_NONE, 0, 0);
+    expect(r, 3, OUTCOME_COMPLETED, 10, TIME_NONE, 20, 0);
+    expect(r, 4, OUTCOME_COMPLETED, 20, 30, 80, 6);
+    naive_free(r);
+    c.engine.max_model_len = 9;
+    r = naive_run(&c);
+    ck_assert_uint_eq(r->outcomes[OUTCOME_UNSERVABLE], 2);
+    c.engine.max_model_len = 8; /* 8 + 1 and 3 + 6 are one too long now */
+    naive_free(r);
+    r = naive_run(&c);
+    ck_assert_uint_eq(r->outcomes[OUTCOME_UNSERVABLE], 4);
+    naive_free(r);
+    c.engine = engine_default();
+    c.engine.max_num_seqs = 2;
+    c.engine.max_num_batched_tokens = 8;
+    c.engine.enable_chunked_prefill = false;
+    r = naive_run(&c); /* 8 + 2 − 1 recomputed at worst is beyond 8, so is a prompt of 9 */
+    ck_assert_uint_eq(r->outcomes[OUTCOME_UNSERVABLE], 2);
+    ck_assert_int_eq(record_of(r, 1)->outcome, OUTCOME_UNSERVABLE);
+    ck_assert_int_eq(record_of(r, 2)->outcome, OUTCOME_UNSERVABLE);
+    naive_free(r);
+}
+END_TEST
+
+/* One seat and one place in the queue. At 20 the first is still counted: arrivals come before the
+ * step that ends it. */
+START_TEST(test_refused)
+{
+    struct naive_engine e = engine_default();
+    e.max_num_seqs = 1;
+    e.max_queue = 1;
+    struct request q[] = {ask(0, 1, 2), ask(0, 1, 1), ask(0, 1, 1), ask(20, 1, 1), ask(21, 1, 1)};
+    struct naive_config c = CONFIG(10, e, q);
+    struct naive_result *r = naive_run(&c);
+    expect(r, 0, OUTCOME_COMPLETED, 0, 10, 20, 2);
+    expect(r, 1, OUTCOME_COMPLETED, 20, 30, 30, 1);
+    expect(r, 2, OUTCOME_REFUSED, TIME_NONE, TIME_NONE, 0, 0);
+    expect(r, 3, OUTCOME_REFUSED, TIME_NONE, TIME_NONE, 20, 0);
+    expect(r, 4, OUTCOME_COMPLETED, 30, 40, 40, 1);
+    naive_free(r);
+}
+END_TEST
+
+/* Running: leaves at once, its blocks too, and the iteration in flight keeps its 10 ps. At a
+ * boundary the cancel comes before the step. */
+START_TEST(test_cancel)
+{
+    struct naive_engine e = engine_default();
+    e.max_num_seqs = 2;
+    struct request q[] = {ask(0, 20, 9), ask(0, 1, 3), ask(0, 1, 9), ask(0, 1, 1), ask(0, 1, 1)};
+    struct naive_cancel cancels[] = {{5, 2}, {15, 0}, {15, 0}, {30, 1}, {30, 3}};
+    int64_t times_ps[] = {14, 15, 20};
+    struct naive_config c = CONFIG(10, e, q);
+    c.cancels = cancels;
+    c.cancel_count = 5;
+    c.gauge_times_ps = times_ps;
+    c.gauge_count = 3;
+    struct naive_result *r = naive_run(&c);
+    expect(r, 2, OUTCOME_CANCELLED, TIME_NONE, TIME_NONE, 5, 0);
+    expect(r, 0, OUTCOME_CANCELLED, 0, 10, 15, 1);
+    expect(r, 1, OUTCOME_CANCELLED, 0, 10, 30, 2); /* its third token would have come at 30 */
+    expect(r, 3, OUTCOME_CANCELLED, 20, TIME_NONE, 30, 0);
+    expect(r, 4, OUTCOME_COMPLETED, 30, 40, 40, 1);
+    int64_t blocks[] = {3, 1, 2};
+    uint64_t running[] = {2, 1, 2};
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(r->gauges[i].kv_blocks, blocks[i]);
+        ck_assert_uint_eq(r->gauges[i].running, running[i]);
+    }
+    ck_assert_uint_eq(r->decode_tokens, 2 + 1); /* the cancelled one's second token was computed */
+    ck_assert_uint_eq(record_of(r, 3)->computed_tokens, 0);
+    naive_free(r);
+    /* Nobody left in the iteration: an arrival still waits for its end. A cancel at the arrival's
+     * instant comes after it. */
+    struct request p[] = {ask(0, 1, 9), ask(2, 1, 1), ask(40, 1, 1)};
+    struct naive_cancel two[] = {{1, 0}, {40, 2}};
+    c = CONFIG(10, e, p);
+    c.cancels = two;
+    c.cancel_count = 2;
+    r = naive_run(&c);
+    expect(r, 1, OUTCOME_COMPLETED, 10, 20, 20, 1);
+    expect(r, 2, OUTCOME_CANCELLED, TIME_NONE, TIME_NONE, 40, 0);
+    ck_assert_uint_eq(r->iterations, 2);
+    naive_free(r);
+}
+END_TEST
+
+static void expect_replicas(const struct naive_result *r, const uint32_t *replicas, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_uint_eq(record_of(r, i)->replica, replicas[i]);
+    }
+}
+
+/* Acceptance T07 and the draining rules. */
+START_TEST(test_routers)
+{
+    struct request herd[8];
+    for (size_t i = 0; i < 8; i++) {
+        herd[i] = ask(0, 1, 1);
+    }
+    struct naive_config c = CONFIG(10, engine_default(), herd);
+    c.replicas = 4;
+    for (int router = NAIVE_ROUND_ROBIN; router <= NAIVE_LEAST_LOADED; router++) {
+        c.router = (enum naive_router)router;
+        struct naive_result *r = naive_run(&c);
+        expect_replicas(r, (uint32_t[]){0, 1, 2, 3, 0, 1, 2, 3}, 8);
+        naive_free(r);
+    }
+    /* Loads 1, 0 at 12: the third goes to 1. At 40 all is idle: 0 was dispatched to before 1. */
+    struct request q[] = {ask(0, 1, 3), ask(0, 1, 1), ask(12, 1, 1), ask(40, 1, 1)};
+    c = CONFIG(10, engine_default(), q);
+    c.replicas = 2;
+    c.router = NAIVE_LEAST_LOADED;
+    struct naive_result *r = naive_run(&c);
+    expect_replicas(r, (uint32_t[]){0, 1, 1, 0}, 4);
+    naive_free(r);
+    /* Drained at 12, after the arrival of 12 would have come: it finishes at 30. */
+    struct naive_drain drains[] = {{12, 0}, {50, 1}};
+    struct request p[] = {ask(0, 1, 3), ask(13, 1, 1), ask(14, 1, 1), ask(60, 1, 1)};
+    c = CONFIG(10, engine_default(), p);
+    c.replicas = 2;
+    c.drains = drains;
+    c.drain_count = 2;
+    r = naive_run(&c);
+    expect_replicas(r, (uint32_t[]){0, 1, 1, UINT32_MAX}, 4);
+    expect(r, 3, OUTCOME_REFUSED, TIME_NONE, TIME_NONE, 60, 0);
+    ck_assert_int_eq(r->released_ps[0], 30);
+    ck_assert_int_eq(r->released_ps[1], 50);
+    naive_free(r);
+}
+END_TEST
+
+/* One queue, two replicas with one seat each: the third request goes to whoever is free first; at
+ * equal times to the lower index. */
+START_TEST(test_central_queue)
+{
+    struct naive_engine e = engine_default();
+    e.max_num_seqs = 1;
+    e.max_queue = 1;
+    struct request q[] = {ask(0, 1, 3), ask(0, 1, 1), ask(0, 1, 3),
+                          ask(0, 1, 2), ask(0, 1, 1), ask(41, 1, 1)};
+    struct naive_config c = CONFIG(10, e, q);
+    c.replicas = 2;
+    c.router = NAIVE_CENTRAL_QUEUE;
+    struct naive_result *r = naive_run(&c);
+    expect_replicas(r, (uint32_t[]){0, 1, 1, 0, UINT32_MAX, 1}, 6);
+    expect(r, 2, OUTCOME_COMPLETED, 10, 20, 40, 3);
+    expect(r, 3, OUTCOME_COMPLETED, 30, 40, 50, 2);
+    expect(r, 4, OUTCOME_REFUSED, TIME_NONE, TIME_NONE, 0, 0); /* 2 seats and 2 places */
+    expect(r, 5, OUTCOME_COMPLETED, 41, 51, 51, 1);            /* 0 is busy, 1 idle */
+    naive_free(r);
+    /* A draining replica takes nothing from the central queue. */
+    struct naive_drain drains[] = {{5, 1}};
+    c.drains = drains;
+    c.drain_count = 1;
+    r = naive_run(&c);
+    expect_replicas(r, (uint32_t[]){0, 1, 0, 0}, 4);
+    ck_assert_int_eq(r->released_ps[1], 10);
+    naive_free(r);
+}
+END_TEST
+
+/* M/D/1, rate 7, service 0.1 s: mean wait 0.116667 s (Pollaczek-Khinchine). */
+START_TEST(test_md1)
+{
+    enum { RUNS = 20, REQUESTS = 20000, SKIPPED = REQUESTS / 20 };
+    struct naive_engine e = engine_default();
+    e.max_num_seqs = 1;
+    struct moments waits_s;
+    moments_init(&waits_s);
+    struct request *q = calloc(REQUESTS, sizeof(*q));
+    for (uint32_t run = 0; run < RUNS; run++) {
+        uint64_t key = rng_key(1, run, RNG_TEST, 1);
+        double now_s = 0;
+        for (size_t i = 0; i < REQUESTS; i++) {
+            now_s -= log(rng_unit_open(rng_draw(key, i, 0).a)) / 7;
+            q[i] = ask(time_from_seconds(now_s), 1, 1);
+        }
+        struct kink_config kink;
+        struct step_model model;
+        struct naive_config c = config_constant(100 * MS, e, q, REQUESTS, &kink, &model);
+        struct naive_result *r = naive_run(&c);
+        double sum_s = 0;
+        for (size_t i = SKIPPED; i < REQUESTS; i++) {
+            sum_s += time_seconds(r->records[i].admitted_ps - r->records[i].request.arrival_ps);
+        }
+        moments_add(&waits_s, sum_s / (REQUESTS - SKIPPED));
+        naive_free(r);
+    }
+    free(q);
+    struct interval i = moments_interval(&waits_s, 0.99);
+    printf("M/D/1 mean wait %.6f s, 99 %% interval [%.6f, %.6f], theory 0.116667\n", i.mid, i.low,
+           i.high);
+    ck_assert(i.low <= 0.7 * 0.1 / (2 * 0.3) && 0.7 * 0.1 / (2 * 0.3) <= i.high);
+    ck_assert((i.high - i.low) / 2 < 0.05 * i.mid);
+}
+END_TEST
+
+/* ---- random cases ---- */
+
+static bool conserves_record(const struct prop_case *c, const struct request_record *r)
+{
+    bool ok = r->end_ps >= r->request.arrival_ps && r->emitted_tokens <= r->request.output_tokens;
+    ok = ok && (r->first_token_ps != TIME_NONE) == (r->emitted_tokens > 0);
+    ok = ok && r->computed_tokens <= r->request.prompt_tokens;
+    if (r->outcome == OUTCOME_COMPLETED) {
+        ok = ok && r->emitted_tokens == r->request.output_tokens;
+        ok = ok && r->computed_tokens == r->request.prompt_tokens;
+        ok = ok && r->replica < c->replicas && r->admitted_ps >= r->request.arrival_ps;
+    } else {
+        ok = ok && (r->outcome == OUTCOME_CANCELLED || r->admitted_ps == TIME_NONE);
+    }
+    return ok && (r->preemptions > 0 || r->recomputed_tokens == 0);
+}
+
+/* Totals against the sum of the records; Little's law; tokens; limits. True when one is broken. */
+static bool breaks_conservation(const struct prop_case *c, void *self)
+{
+    (void)self;
+    struct naive_result *r = prop_case_run_naive(c);
+    bool ok = r->record_count == c->request_count;
+    bool *seen = calloc(c->request_count + 1, sizeof(*seen));
+    int128 sojourn_ps = 0;
+    uint64_t first = 0;
+    uint64_t later = 0;
+    uint64_t tokens = 0;
+    int64_t last_ps = 0;
+    for (size_t i = 0; i < r->record_count; i++) {
+        const struct request_record *record = &r->records[i];
+        ok = ok && !seen[record->request.id] && record->end_ps >= last_ps;
+        ok = ok && conserves_record(c, record);
+        seen[record->request.id] = true;
+        last_ps = record->end_ps;
+        sojourn_ps += record->end_ps - record->request.arrival_ps;
+        first += record->emitted_tokens > 0;
+        later += record->emitted_tokens > 1 ? record->emitted_tokens - 1 : 0;
+        tokens += (uint64_t)record->computed_tokens + record->recomputed_tokens;
+    }
+    ok = ok && r->running_ps + r->waiting_ps == sojourn_ps; /* Little */
+    ok = ok && r->ttft.count == first && r->itl.count == later;
+    ok = ok && r->e2e.count == r->outcomes[OUTCOME_COMPLETED];
+    ok = ok && r->prefill_tokens >= tokens &&
+         r->decode_tokens <= r->emitted_tokens + c->cancel_count;
+    ok = ok && (c->cancel_count > 0 || r->prefill_tokens == tokens);
+    ok = ok && r->busy_ps <= (int128)r->end_ps * c->replicas;
+    for (uint32_t i = 0; i < c->replicas; i++) {
+        ok = ok && r->peak_blocks[i] <= c->engine.num_gpu_blocks;
+    }
+    free(seen);
+    naive_free(r);
+    return !ok;
+}
+
+START_TEST(test_conservation)
+{
+    ck_assert_uint_eq(prop_run("conservation", 300, breaks_conservation, NULL), 0);
+}
+END_TEST
+
+struct coverage {
+    uint64_t preempted, refused, unservable, cancelled_waiting, cancelled_running;
+    uint64_t tied, zero_output, released, gauged, chunked, limited, end_at_cancel;
+};
+
+static void cover(const struct prop_case *c, const struct naive_result *r, struct coverage *v)
+{
+    v->preempted += r->preemptions > 0;
+    v->refused += r->outcomes[OUTCOME_REFUSED] > 0;
+    v->unservable += r->outcomes[OUTCOME_UNSERVABLE] > 0;
+    bool waiting = false;
+    bool running = false;
+    bool zero = false;
+    bool tied = false;
+    for (size_t i = 0; i < r->record_count; i++) {
+        const struct request_record *record = &r->records[i];
+        bool cancelled = record->outcome == OUTCOME_CANCELLED;
+        waiting |= cancelled && record->admitted_ps == TIME_NONE;
+        running |= cancelled && record->admitted_ps != TIME_NONE;
+        zero |= record->request.output_tokens == 0 && record->outcome == OUTCOME_COMPLETED;
+        for (size_t j = 0; j < c->request_count; j++) {
+            tied |=
+                record->outcome == OUTCOME_COMPLETED && c->requests[j].arrival_ps == record->end_ps;
+        }
+    }
+    v->cancelled_waiting += waiting;
+    v->cancelled_running += running;
+    v->zero_output += zero;
+    v->tied += tied;
+    for (uint32_t i = 0; i < c->replicas; i++) {
+        v->released += r->released_ps[i] != TIME_NONE;
+    }
+    for (size_t i = 0; i < c->gauge_count; i++) {
+        v->gauged += r->gauges[i].kv_blocks > 0;
+    }
+}
+
+/* The generator reaches what it is for, and a seed always means the same case. */
+START_TEST(test_coverage)
+{
+    struct coverage v = {0};
+    uint64_t kinds[PROP_STEP_KINDS] = {0};
+    uint64_t routers[NAIVE_ROUTER_COUNT] = {0};
+    for (uint64_t seed = 1; seed <= 1000; seed++) {
+        struct prop_case *c = prop_case_generate(seed);
+        struct naive_result *r = prop_case_run_naive(c);
+        cover(c, r, &v);
+        kinds[c->step.kind]++;
+        routers[c->router] += c->replicas > 1;
+        if (seed <= 50) {
+            struct prop_case *again = prop_case_generate(seed);
+            struct naive_result *same = prop_case_run_naive(again);
+            ck_assert_uint_eq(same->digest.state, r->digest.state);
+            ck_assert_uint_eq(same->digest.events, r->digest.events);
+            naive_free(same);
+            prop_case_free(again);
+        }
+        naive_free(r);
+        prop_case_free(c);
+    }
+    printf("of 1,000 cases: preempted %d, refused %d, unservable %d, cancelled waiting %d and "
+           "running %d, arrival at an end %d, zero output %d, released %d, gauges in use %d\n",
+           (int)v.preempted, (int)v.refused, (int)v.unservable, (int)v.cancelled_waiting,
+           (int)v.cancelled_running, (int)v.tied, (int)v.zero_output, (int)v.released,
+           (int)v.gauged);
+    ck_assert(v.preempted >= 150 && v.refused >= 50 && v.unservable >= 50);
+    ck_assert(v.cancelled_waiting >= 100 && v.cancelled_running >= 100 && v.tied >= 100);
+    ck_assert(v.zero_output >= 50 && v.released >= 50 && v.gauged >= 300);
+    for (int i = 0; i < PROP_STEP_KINDS; i++) {
+        ck_assert(kinds[i] >= 50);
+    }
+    for (int i = 0; i <= NAIVE_CENTRAL_QUEUE; i++) {
+        ck_assert(routers[i] >= 50);
+    }
+}
+END_TEST
+
+static bool preempts(const struct prop_case *c, void *self)
+{
+    (void)self;
+    struct naive_result *r = prop_case_run_naive(c);
+    bool found = r->preemptions > 0;
+    naive_free(r);
+    return found;
+}
+
+/* A fault that is any preemption shrinks to two short requests and nothing else. */
+START_TEST(test_shrink)
+{
+    uint32_t tried = 0;
+    for (uint64_t seed = 1; tried < 10; seed++) {
+        struct prop_case *c = prop_case_generate(seed);
+        if (preempts(c, NULL)) {
+            struct prop_case *small = prop_case_shrink(c, preempts, NULL);
+            ck_assert(preempts(small, NULL));
+            ck_assert_uint_eq(small->request_count, 2);
+            ck_assert_uint_eq(small->cancel_count + small->drain_count + small->gauge_count, 0);
+            ck_assert_uint_eq(small->replicas, 1);
+            ck_assert_int_eq(small->step.kind, PROP_CONSTANT);
+            ck_assert(small->requests[0].output_tokens + small->requests[1].output_tokens <= 64);
+            prop_case_free(small);
+            tried++;
+        }
+        prop_case_free(c);
+    }
+}
+END_TEST
+
+/* The kink's law at iteration k is its law for the batch k iterations later, up to valid_n and not
+ * always beyond. */
+START_TEST(test_kink_law)
+{
+    uint64_t key = rng_key(1, 0, RNG_TEST, 2);
+    uint32_t finite = 0;
+    uint32_t bends = 0;
+    uint32_t falls = 0;
+    for (uint64_t seed = 1; seed <= 2000; seed++) {
+        struct prop_case *c = prop_case_generate(seed);
+        struct rng_pair a = rng_draw(key, seed, 0);
+        struct step_batch b = {.decodes = a.a % 5, .decode_kv = (int64_t)(a.b % 400)};
+        if (a.a >> 32 & 1 || b.decodes == 0) {
+            int64_t chunk = 1 + (int64_t)((a.a >> 40) % 30);
+            b.prefills = 1;
+            b.prefill_tokens = (uint32_t)chunk;
+            b.prefill_kv = (int64_t)((a.b >> 20) % 100);
+            b.prefill_pairs = chunk * b.prefill_kv + chunk * (chunk + 1) / 2;
+            b.prefill_squares = chunk * chunk;
+        }
+        struct step_law law;
+        struct step_law now;
+        if (c->step.kind == PROP_KINK) {
+            kink_type.law(&c->step.kink, &b, &law);
+            ck_assert_uint_ge(law.valid_n, 1);
+            falls += law.slope_ps < 0;
+            for (uint32_t k = 0; k < law.valid_n && k < 500; k++) {
+                struct step_batch later = step_batch_advance(b, k);
+                kink_type.law(&c->step.kink, &later, &now);
+                ck_assert_int_eq(now.base_ps, law.base_ps + law.slope_ps * k);
+            }
+            if (law.valid_n < UINT32_MAX) {
+                struct step_batch later = step_batch_advance(b, law.valid_n);
+                kink_type.law(&c->step.kink, &later, &now);
+                finite++;
+                bends += now.base_ps != law.base_ps + law.slope_ps * (int64_t)law.valid_n;
+            }
+        }
+        prop_case_free(c);
+    }
+    printf("kink: %u finite laws, %u bend right after, %u fall\n", finite, bends, falls);
+    ck_assert(finite >= 100 && bends >= 50 && falls >= 10);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {test_never_idle,
+                                  test_thousand_at_once,
+                                  test_token_times,
+                                  test_blocks,
+                                  test_preemption,
+                                  test_preempts_itself,
+                                  test_chunking,
+                                  test_unservable,
+                                  test_preempting_admits_nobody,
+                                  test_refused,
+                                  test_cancel,
+                                  test_routers,
+                                  test_central_queue,
+                                  test_md1,
+                                  test_conservation,
+                                  test_coverage,
+                                  test_shrink,
+                                  test_kink_law};
+    TCase *tcase = tcase_create("naive");
+    tcase_set_timeout(tcase, 120);
+    for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
+        tcase_add_test(tcase, tests[i]);
+    }
+    Suite *suite = suite_create("naive");
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
