@@ -279,7 +279,8 @@ def rule_sizes(tree):
 
 
 def prefix_ok(tree, source, symbol):
-    """A symbol carries its file's name, or that of the header beside it that declares it."""
+    """A symbol carries its file's name, or that of the header beside it that declares it; where
+    several files share a header (fleet.h: fleet_pool.c, fleet_internal.h), that header's."""
     folder, stem = source.rsplit("/", 1)
     stem = stem.rsplit(".", 1)[0]
     homes = [f"{folder}/{stem}"]
@@ -287,6 +288,8 @@ def prefix_ok(tree, source, symbol):
         if name.endswith(".h") and name.rsplit("/", 1)[0] == folder and \
                 re.search(rf"\b{re.escape(symbol)}\b", header.code):
             homes.append(name[:-len(".h")])
+    homes += [name[:-len(".h")] for name in tree.c_files if name.endswith(".h") and
+              any(home.startswith(name[:-len(".h")] + "_") for home in homes)]
     for home in homes:
         prefix = home.rsplit("/", 1)[1]
         if symbol == prefix or symbol.startswith(prefix + "_"):

@@ -134,6 +134,13 @@ class Prefixes(Case):
         self.put("sim/base/a_more.c", "void a_one(void)\n{\n}\nvoid a_more_two(void)\n{\n}\n")
         self.assert_clean("prefixes")
 
+    def test_files_that_share_a_header(self):
+        self.put("sim/fleet/fleet.h", "")
+        self.put("sim/fleet/fleet_pool.c", "void fleet_open(void)\n{\n}\n")
+        self.assert_clean("prefixes")
+        self.put("sim/fleet/fleet_pool.c", "void pool_open(void)\n{\n}\n")
+        self.assert_found("prefixes", "sim/fleet/fleet_pool.c", 1, "pool_open")
+
     def test_stray_names(self):
         self.put("sim/base/a.c", "\nint stray(void)\n{\n    return 0;\n}\n")
         self.put("sim/base/a.h", "static inline int other(void)\n{\n    return 0;\n}\n")
