@@ -1,0 +1,196 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/fleet/autoscaler.h"
+#include "sim/fleet/router.h"
+#include "sim/metrics/metrics.h"
+#include "sim/run/config.h"
+
+struct check {
+    const struct locator *where;
+    struct errors *errors;
+    bool ok;
+};
+
+/* An error at a scenario value. */
+#define REFUSE(c, path, ...)                                                                       \
+    do {                                                                                           \
+        struct source_pos pos_;                                                                    \
+        (c)->where->find((c)->where->self, path, &pos_);                                           \
+        errors_add((c)->errors, SEVERITY_ERROR, &pos_, __VA_ARGS__);                               \
+        (c)->ok = false;                                                                           \
+    } while (0)
+
+enum { PATH_MAX_TEXT = 128 };
+
+static const char *pool_path(char *buffer, size_t pool, const char *key)
+{
+    snprintf(buffer, PATH_MAX_TEXT, "fleet.pools[%zu]%s%s", pool, key[0] ? "." : "", key);
+    return buffer;
+}
+
+static void check_engine(struct check *c, const struct pool_config *pool, size_t i)
+{
+    char path[PATH_MAX_TEXT];
+    const struct engine_config *e = &pool->engine;
+    if (e->max_num_batched_tokens < e->max_num_seqs) {
+        REFUSE(c, pool_path(path, i, "engine.max_num_batched_tokens"),
+               "max_num_batched_tokens (%lld) must be at least max_num_seqs (%lld), or a decoding "
+               "sequence could starve",
+               (long long)e->max_num_batched_tokens, (long long)e->max_num_seqs);
+    }
+    if (e->enable_prefix_caching) {
+        REFUSE(c, pool_path(path, i, "engine.enable_prefix_caching"),
+               "enable_prefix_caching: true is designed but not built yet");
+    }
+}
+
+static void check_later(struct check *c, const struct pool_config *pool, size_t i)
+{
+    char path[PATH_MAX_TEXT];
+    if (pool->model != NULL) {
+        REFUSE(c, pool_path(path, i, "model"),
+               "model '%s': the model catalogue is designed but not built yet; state a step_time",
+               pool->model);
+    }
+    if (pool->gpu != NULL) {
+        REFUSE(c, pool_path(path, i, "gpu"),
+               "gpu '%s': the GPU catalogue is designed but not built yet; state a price",
+               pool->gpu);
+    }
+}
+
+static void check_parallel(struct check *c, const struct pool_config *pool, size_t i)
+{
+    char path[PATH_MAX_TEXT];
+    const struct parallel_config *p = &pool->parallel;
+    if (p->tensor * p->attention_data % p->expert != 0) {
+        REFUSE(c, pool_path(path, i, "parallel.expert"),
+               "expert (%lld) must divide tensor × attention_data (%lld)", (long long)p->expert,
+               (long long)(p->tensor * p->attention_data));
+    }
+}
+
+static void check_scaling(struct check *c, const struct pool_config *pool, size_t i)
+{
+    char path[PATH_MAX_TEXT];
+    const struct autoscaler_type *type = pool->autoscaler.type->ops;
+    uint32_t min, max, initial;
+    type->limits(pool->autoscaler.config, &min, &max, &initial);
+    if (min > max) {
+        REFUSE(c, pool_path(path, i, "autoscaler.min_replicas"),
+               "min_replicas (%u) is above max_replicas (%u)", min, max);
+    }
+    if (pool->initial_replicas != FIELD_INT_UNSET && initial != UINT32_MAX &&
+        pool->initial_replicas != initial) {
+        REFUSE(c, pool_path(path, i, "initial_replicas"),
+               "initial_replicas (%lld) contradicts the static policy's replicas (%u)",
+               (long long)pool->initial_replicas, initial);
+    }
+    if (pool->initial_replicas != FIELD_INT_UNSET && initial == UINT32_MAX &&
+        (pool->initial_replicas < min || pool->initial_replicas > max)) {
+        REFUSE(c, pool_path(path, i, "initial_replicas"),
+               "initial_replicas (%lld) is outside min_replicas (%u) to max_replicas (%u)",
+               (long long)pool->initial_replicas, min, max);
+    }
+}
+
+static void check_price(struct check *c, const struct pool_config *pool, size_t i)
+{
+    char path[PATH_MAX_TEXT];
+    const struct price_config *p = &pool->price;
+    if (p->low > p->high) {
+        REFUSE(c, pool_path(path, i, "price.low"), "low (%g $/h) is above high (%g $/h)", p->low,
+               p->high);
+    }
+    if (p->usd_per_gpu_hour < p->low || p->usd_per_gpu_hour > p->high) {
+        REFUSE(c, pool_path(path, i, "price.usd_per_gpu_hour"),
+               "usd_per_gpu_hour (%g) is outside low to high", p->usd_per_gpu_hour);
+    }
+}
+
+static void check_pools(struct check *c, const struct run_config *config)
+{
+    char path[PATH_MAX_TEXT];
+    for (size_t i = 0; i < config->fleet.pools.count; i++) {
+        const struct pool_config *pool = config_pool(config, i);
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(pool->name, config_pool(config, j)->name) == 0) {
+                REFUSE(c, pool_path(path, i, "name"), "two pools are called '%s'", pool->name);
+            }
+        }
+        if (pool->name[0] == '\0' || strcmp(pool->name, "all") == 0) {
+            REFUSE(c, pool_path(path, i, "name"), "a pool cannot be called '%s'", pool->name);
+        }
+        check_engine(c, pool, i);
+        check_later(c, pool, i);
+        check_parallel(c, pool, i);
+        check_scaling(c, pool, i);
+        check_price(c, pool, i);
+    }
+}
+
+static void check_class_pools(struct check *c, const struct run_config *config, size_t i)
+{
+    const struct class_config *class = config_class(config, i);
+    const char *names[ROUTER_POOLS_MAX + 1] = {0};
+    for (size_t j = 0; j < config->fleet.pools.count; j++) {
+        names[j] = config_pool(config, j)->name;
+    }
+    for (size_t k = 0; k < class->pools.count; k++) {
+        const char *wanted = ((const char *const *)class->pools.items)[k];
+        bool found = false;
+        for (size_t j = 0; j < config->fleet.pools.count; j++) {
+            found |= strcmp(names[j], wanted) == 0;
+        }
+        if (!found) {
+            char path[PATH_MAX_TEXT];
+            const char *near = errors_nearest(wanted, names);
+            snprintf(path, sizeof path, "workload[%zu].pools[%zu]", i, k);
+            REFUSE(c, path, "there is no pool '%s'%s%s%s", wanted, near ? ", did you mean '" : "",
+                   near ? near : "", near ? "'?" : "");
+        }
+    }
+}
+
+static void check_classes(struct check *c, const struct run_config *config)
+{
+    char path[PATH_MAX_TEXT];
+    for (size_t i = 0; i < config->workload.count; i++) {
+        const struct class_config *class = config_class(config, i);
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(class->traffic.name, config_class(config, j)->traffic.name) == 0) {
+                snprintf(path, sizeof path, "workload[%zu].name", i);
+                REFUSE(c, path, "two classes are called '%s'", class->traffic.name);
+            }
+        }
+        if (!isnan(class->slo.attainment) && class->slo.ttft_ps == FIELD_INT_UNSET &&
+            class->slo.tpot_ps == FIELD_INT_UNSET && class->slo.e2e_ps == FIELD_INT_UNSET) {
+            snprintf(path, sizeof path, "workload[%zu].slo.attainment", i);
+            REFUSE(c, path, "attainment of what? state ttft, tpot or e2e beside it");
+        }
+        check_class_pools(c, config, i);
+    }
+}
+
+bool config_validate(const struct run_config *config, const struct locator *where,
+                     struct errors *errors)
+{
+    struct check c = {.where = where, .errors = errors, .ok = true};
+    check_pools(&c, config);
+    check_classes(&c, config);
+    if (config->horizon_ps != FIELD_INT_UNSET) {
+        if (config->warmup_ps >= config->horizon_ps) {
+            REFUSE(&c, "warmup", "warmup must be shorter than the horizon");
+        }
+        if (config->horizon_ps / config->output.trace_interval_ps >= METRICS_INTERVALS_MAX) {
+            REFUSE(&c, "output.trace_interval", "more than %d intervals up to the horizon",
+                   METRICS_INTERVALS_MAX);
+        }
+    }
+    if (config->name[0] == '\0' || strpbrk(config->name, "/\\\n") != NULL) {
+        REFUSE(&c, "name", "'%s' cannot name an output file", config->name);
+    }
+    return c.ok;
+}
