@@ -1,6 +1,5 @@
 #include "sim/scenario/fill.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/check.h"
@@ -122,9 +121,9 @@ static void key_unknown(struct fill *f, const struct field *fields, const struct
     const char *near = strlen(entry->key) < 64 ? errors_nearest(entry->key, names) : NULL;
     const char *help = "";
     if (owner) {
-        node_error(f->errors, SEVERITY_ERROR, entry->source, entry->offset,
-                   "'%s' belongs to %s '%s', not '%s' (%s)", key, chosen->field->tag, owner->name,
-                   chosen->variant->name, where_phrase(f, where));
+        source_error(f->errors, SEVERITY_ERROR, entry->source, entry->offset,
+                     "'%s' belongs to %s '%s', not '%s' (%s)", key, chosen->field->tag, owner->name,
+                     chosen->variant->name, where_phrase(f, where));
         return;
     }
     if (strchr(entry->key, ':'))
@@ -133,8 +132,8 @@ static void key_unknown(struct fill *f, const struct field *fields, const struct
         help = arena_printf(f->scratch, ", did you mean '%s'?", near);
     else if (count > 0)
         help = arena_printf(f->scratch, "; known here: %s", names_join(f, names));
-    node_error(f->errors, SEVERITY_ERROR, entry->source, entry->offset, "unknown key '%s' %s%s",
-               key, where_phrase(f, where), help);
+    source_error(f->errors, SEVERITY_ERROR, entry->source, entry->offset, "unknown key '%s' %s%s",
+                 key, where_phrase(f, where), help);
 }
 
 /* ---- structs ------------------------------------------------------------------------------------
@@ -148,8 +147,8 @@ static void key_missing(struct fill *f, const struct field *field, const struct 
         whose = arena_printf(f->scratch, " (%s '%s' needs it)", chosen->field->tag,
                              chosen->variant->name);
     const char *doc = field->doc ? arena_printf(f->scratch, ": %s", field->doc) : "";
-    node_error(f->errors, SEVERITY_ERROR, where->source, where->offset, "missing key '%s' %s%s%s",
-               field->name, where_phrase(f, where), whose, doc);
+    source_error(f->errors, SEVERITY_ERROR, where->source, where->offset, "missing key '%s' %s%s%s",
+                 field->name, where_phrase(f, where), whose, doc);
 }
 
 /* A value that was not written keeps its defaults, but what those require is missing. */
@@ -208,8 +207,9 @@ static void mapping_fill(struct fill *f, const struct field *fields, const struc
 static void kind_wrong(struct fill *f, const struct node *node, const char *expected,
                        const struct where *where)
 {
-    node_error(f->errors, SEVERITY_ERROR, node->source, node->offset, "'%s': expected %s, found %s",
-               where_name(f, where), expected, node_describe(node, f->scratch));
+    source_error(f->errors, SEVERITY_ERROR, node->source, node->offset,
+                 "'%s': expected %s, found %s", where_name(f, where), expected,
+                 node_describe(node, f->scratch));
 }
 
 /* A path is relative to the text that wrote it. */
@@ -234,10 +234,10 @@ static void scalar_fill(struct fill *f, const struct field *field, const struct 
     if (!field_parse(&named, node->text, target, f->arena, why, sizeof why)) {
         node_clean(why);
         if (field->kind == FIELD_CHOICE) /* the reason names the field itself */
-            node_error(f->errors, SEVERITY_ERROR, node->source, node->offset, "%s", why);
+            source_error(f->errors, SEVERITY_ERROR, node->source, node->offset, "%s", why);
         else
-            node_error(f->errors, SEVERITY_ERROR, node->source, node->offset, "'%s': %s",
-                       named.name, why);
+            source_error(f->errors, SEVERITY_ERROR, node->source, node->offset, "'%s': %s",
+                         named.name, why);
     } else if (field->kind == FIELD_PATH) {
         *(const char **)target = path_resolve(f, *(const char **)target, node->source);
     }
@@ -256,9 +256,9 @@ static void list_fill(struct fill *f, const struct field *field, const struct no
     if (few || (field_has_max(field) && count > field->max)) {
         double limit = few ? field->min : field->max;
         const char *rule = field->min == field->max ? "exactly" : few ? "at least" : "at most";
-        node_error(f->errors, SEVERITY_ERROR, where->source, where->offset,
-                   "'%s' needs %s %.0f item%s, not %u", where_name(f, where), rule, limit,
-                   limit == 1 ? "" : "s", (unsigned)node->count);
+        source_error(f->errors, SEVERITY_ERROR, where->source, where->offset,
+                     "'%s' needs %s %.0f item%s, not %u", where_name(f, where), rule, limit,
+                     limit == 1 ? "" : "s", (unsigned)node->count);
     }
     list->items = arena_alloc(f->arena, node->count * field->item_size);
     list->count = node->count;
@@ -285,9 +285,9 @@ static const struct variant *variant_choose(struct fill *f, const struct field *
         if (!tag && field->fallback)
             return field_variant(field, field->fallback);
         if (!tag) {
-            node_error(f->errors, SEVERITY_ERROR, where->source, where->offset,
-                       "missing key '%s' in %s (one of %s)", field->tag, where_path(f, where),
-                       names_join(f, variant_names(f, field)));
+            source_error(f->errors, SEVERITY_ERROR, where->source, where->offset,
+                         "missing key '%s' in %s (one of %s)", field->tag, where_path(f, where),
+                         names_join(f, variant_names(f, field)));
             return NULL;
         }
         named = tag->value;
@@ -312,7 +312,7 @@ static const struct variant *variant_choose(struct fill *f, const struct field *
         field_name_refuse(node_quote(named->text, f->scratch),
                           (const char *const *)variant_names(f, field), field->later, kind, why,
                           sizeof why);
-        node_error(f->errors, SEVERITY_ERROR, named->source, named->offset, "%s", why);
+        source_error(f->errors, SEVERITY_ERROR, named->source, named->offset, "%s", why);
     }
     return variant;
 }
@@ -338,8 +338,8 @@ static void value_fill(struct fill *f, const struct field *field, const struct n
         if (field->flags & FIELD_OPTIONAL)
             field_unset(field, target);
         else
-            node_error(f->errors, SEVERITY_ERROR, node->source, node->offset, "'%s' has no value",
-                       where_name(f, where));
+            source_error(f->errors, SEVERITY_ERROR, node->source, node->offset, "'%s' has no value",
+                         where_name(f, where));
         return;
     }
     switch (field->kind) {

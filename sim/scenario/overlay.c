@@ -1,6 +1,5 @@
 #include "sim/scenario/overlay.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,7 +95,7 @@ static size_t setter_offset(const struct setter *s, const char *at)
 
 static bool setter_fail(const struct setter *s, const char *at, const char *message)
 {
-    node_error(s->errors, SEVERITY_ERROR, s->source, setter_offset(s, at), "%s", message);
+    source_error(s->errors, SEVERITY_ERROR, s->source, setter_offset(s, at), "%s", message);
     return false;
 }
 
@@ -176,9 +175,9 @@ static void variant_change(struct setter *s, const struct field *owner, struct n
     if (!names)
         return;
     *mapping = *node_without(s->arena, mapping, key_dropped, &drop);
-    node_error(s->errors, SEVERITY_WARNING, s->source, setter_offset(s, at),
-               "%s '%s' has no use for what %s '%s' was given: dropped %s", owner->tag,
-               drop.to->name, owner->tag, drop.from->name, names);
+    source_error(s->errors, SEVERITY_WARNING, s->source, setter_offset(s, at),
+                 "%s '%s' has no use for what %s '%s' was given: dropped %s", owner->tag,
+                 drop.to->name, owner->tag, drop.from->name, names);
 }
 
 /* One "name" step: the slot of that key in the mapping at *slot, made when missing. */

@@ -64,8 +64,9 @@ static struct node *text_parse(struct scenario *scenario, const struct file_text
     if (!tree)
         return NULL;
     if (tree->kind != NODE_MAPPING) {
-        node_error(errors, SEVERITY_ERROR, source, tree->offset,
-                   "a scenario is a mapping of keys to values, not %s", node_describe(tree, arena));
+        source_error(errors, SEVERITY_ERROR, source, tree->offset,
+                     "a scenario is a mapping of keys to values, not %s",
+                     node_describe(tree, arena));
         return NULL;
     }
     const struct node_entry *entry = node_get(tree, "extends");
@@ -81,9 +82,9 @@ static const char *extends_path(struct scenario *scenario, const struct node_ent
 {
     const struct node *value = extends->value;
     if (value->kind != NODE_SCALAR || value->text[0] == '\0' || node_is_null(value)) {
-        node_error(errors, SEVERITY_ERROR, value->source, value->offset,
-                   "'extends': expected the path of a scenario file, found %s",
-                   node_describe(value, &scenario->arena));
+        source_error(errors, SEVERITY_ERROR, value->source, value->offset,
+                     "'extends': expected the path of a scenario file, found %s",
+                     node_describe(value, &scenario->arena));
         return NULL;
     }
     if (value->text[0] == '/' || from->folder[0] == '\0')
@@ -130,8 +131,8 @@ static bool chain_read(struct scenario *scenario, struct chain *chain, bool foll
         if (!chain->trees[i])
             return false;
         if (extends.value && !follow) {
-            node_error(errors, SEVERITY_ERROR, extends.source, extends.offset,
-                       "'extends' is not followed here");
+            source_error(errors, SEVERITY_ERROR, extends.source, extends.offset,
+                         "'extends' is not followed here");
             return false;
         }
         if (extends.value && !chain_extend(scenario, chain, &extends, errors))
@@ -146,15 +147,17 @@ static const char *chain_text(const struct chain *chain, struct arena *arena)
     size_t size = 1;
     for (size_t i = 0; i < chain->count; i++)
         size += chain->files[i].length + strlen(chain->files[i].path) + 16;
-    char *text = arena_alloc(arena, size), *end = text;
+    char *text = arena_alloc(arena, size);
+    size_t used = 0;
     for (size_t i = 0; i < chain->count; i++) {
         const struct file_text *file = &chain->files[i];
         if (i > 0)
-            end += sprintf(end, "%s# extends %s\n", end[-1] == '\n' ? "" : "\n", file->path);
-        memcpy(end, file->text, file->length);
-        end += file->length;
+            used += (size_t)snprintf(text + used, size - used, "%s# extends %s\n",
+                                     used > 0 && text[used - 1] != '\n' ? "\n" : "", file->path);
+        memcpy(text + used, file->text, file->length);
+        used += file->length;
     }
-    *end = '\0';
+    text[used] = '\0';
     return text;
 }
 

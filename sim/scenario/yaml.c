@@ -43,7 +43,7 @@ static bool fail(struct builder *b, size_t offset, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(message, sizeof message, fmt, args);
     va_end(args);
-    node_error(b->errors, SEVERITY_ERROR, b->source, offset, "%s", message);
+    source_error(b->errors, SEVERITY_ERROR, b->source, offset, "%s", message);
     return false;
 }
 
@@ -117,9 +117,56 @@ static size_t token_offset(struct builder *b, struct fy_token *token)
     return b->last_offset;
 }
 
+/* Skips blanks and line breaks from at (a blank or break); sets what they fold to: blanks within a
+ * line stay, one break is a space, more are one less newline. */
+static const char *fold_read(const char *at, char **out)
+{
+    const char *blanks = at;
+    size_t breaks = 0;
+    for (;; at++) {
+        if (*at == '\n' || (*at == '\r' && at[1] != '\n'))
+            breaks++;
+        else if (*at != ' ' && *at != '\t' && *at != '\r')
+            break;
+    }
+    if (breaks == 0) {
+        memcpy(*out, blanks, (size_t)(at - blanks));
+        *out += at - blanks;
+    } else if (breaks == 1) {
+        *(*out)++ = ' ';
+    }
+    for (; breaks > 1; breaks--)
+        *(*out)++ = '\n';
+    return at;
+}
+
+/* The text of a single-quoted scalar that begins (with its quote) at offset. libfyaml 0.7.12 leaks
+ * memory when such a text has many '' in a row. */
+static const char *single_quoted_text(struct builder *b, size_t offset)
+{
+    const char *begin = b->source->text + offset + 1, *at = begin;
+    while (*at && (*at != '\'' || at[1] == '\''))
+        at += *at == '\'' ? 2 : 1;
+    char *text = arena_alloc(b->arena, (size_t)(at - begin) + 1), *out = text;
+    for (const char *end = at, *c = begin; c < end;) {
+        if (*c == ' ' || *c == '\t' || *c == '\r' || *c == '\n') {
+            c = fold_read(c, &out);
+        } else {
+            *out++ = *c;
+            c += *c == '\'' ? 2 : 1;
+        }
+    }
+    *out = '\0';
+    return text;
+}
+
 static const char *token_text(struct builder *b, struct fy_token *token, bool *whole)
 {
     size_t length = 0;
+    *whole = true;
+    if (token && fy_token_scalar_style(token) == FYSS_SINGLE_QUOTED &&
+        b->source->text[token_offset(b, token)] == '\'')
+        return single_quoted_text(b, token_offset(b, token));
     const char *text = token ? fy_token_get_text(token, &length) : NULL;
     *whole = !text || !memchr(text, 0, length);
     return text ? arena_copyn(b->arena, text, length) : "";
