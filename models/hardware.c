@@ -31,6 +31,9 @@ const struct field hardware_source_fields[] = {
             "third party, or not verified"},
     {0}};
 
+const struct field hardware_source_item = {
+    .name = "source", .kind = FIELD_STRUCT, .fields = hardware_source_fields, .doc = "One entry"};
+
 /* The six algorithms differ in their defaults only: Hopper's measured values. */
 #define LINK_FIELDS(array, latency_text, efficiency_text)                                          \
     static const struct field array[] = {                                                          \
@@ -184,7 +187,7 @@ const struct field hardware_fields[] = {
     {.name = "sources",
      .kind = FIELD_LIST,
      .offset = offsetof(struct gpu_spec, sources),
-     .item = hardware_source_fields,
+     .item = &hardware_source_item,
      .item_size = sizeof(struct source_note),
      .min = 0,
      .max = 100,

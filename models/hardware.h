@@ -24,6 +24,7 @@ struct source_note {
 };
 enum { SOURCE_PRIMARY, SOURCE_COMPUTED, SOURCE_PUBLISHED, SOURCE_UNVERIFIED };
 extern const struct field hardware_source_fields[];
+extern const struct field hardware_source_item; /* of a list of them */
 
 /* Latency of a collective and the share of the one-way link rate it reaches (facts of measured
  * tables; models/collective.h says how they are used). */

@@ -73,6 +73,9 @@ static const struct field attention_fields[] = {
      .doc = "Parameters of one layer beside the formula's"},
     {0}};
 
+static const struct field attention_item = {
+    .name = "group", .kind = FIELD_STRUCT, .fields = attention_fields, .doc = "One group"};
+
 #define MOE(key, member, fallback_text, low, high, text)                                           \
     COUNT(struct moe_shape, key, member, fallback_text, low, high, text)
 static const struct field moe_fields[] = {
@@ -137,7 +140,7 @@ const struct field llm_fields[] = {
     {.name = "attention",
      .kind = FIELD_LIST,
      .offset = offsetof(struct llm_spec, attention),
-     .item = attention_fields,
+     .item = &attention_item,
      .item_size = sizeof(struct attention_group),
      .min = 1,
      .max = 16,
@@ -169,7 +172,7 @@ const struct field llm_fields[] = {
     {.name = "sources",
      .kind = FIELD_LIST,
      .offset = offsetof(struct llm_spec, sources),
-     .item = hardware_source_fields,
+     .item = &hardware_source_item,
      .item_size = sizeof(struct source_note),
      .min = 0,
      .max = 100,
