@@ -68,10 +68,10 @@ typedef bool prop_fails(const struct prop_case *c, void *self);
  * times simplified. c must fail. The caller frees. */
 struct prop_case *prop_case_shrink(const struct prop_case *c, prop_fails *fails, void *self);
 
-/* Tries PROP_COUNT (default: count) cases; prints the first that fails as generated and as shrunk.
- * Returns the number of failures found (it stops at the first). Cases run in child processes, so
- * that a crash counts as a failure of its case and is shrunk too; what `fails` writes to self is
- * lost. A single case runs in this process, for debuggers. */
+/* Tries PROP_COUNT (default: count) cases; prints the seed of the first that fails, and the case
+ * shrunk. Returns the number of failures found (it stops at the first). Cases run in child
+ * processes, so that a crash counts as a failure of its case and is shrunk too; what `fails` writes
+ * to self is lost. A single case runs in this process, for debuggers. */
 uint32_t prop_run(const char *name, uint32_t count, prop_fails *fails, void *self);
 
 #endif

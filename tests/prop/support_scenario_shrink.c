@@ -81,7 +81,7 @@ static void print_events(const struct prop_case *c, FILE *out)
 
 void prop_case_print(const struct prop_case *c, FILE *out)
 {
-    fprintf(out, "/* as generated: PROP_SEED=%" PRIu64 " PROP_COUNT=1 */\n", c->seed);
+    fprintf(out, "/* generated with PROP_SEED=%" PRIu64 " PROP_COUNT=1 */\n", c->seed);
     fprintf(out, "struct prop_case c = {\n    .seed = %" PRIu64 ",\n", c->seed);
     print_parameters(c, out);
     fprintf(out, "    .request_count = %zu, .requests = (struct request[]){\n", c->request_count);
@@ -502,10 +502,10 @@ static void report_failure(const char *name, uint64_t seed, prop_fails *fails, v
            seed, seed);
     fflush(stdout);
     struct prop_case *c = prop_case_generate(seed);
-    prop_case_print(c, stdout);
     if (fails(c, self)) {
         struct prop_case *small = prop_case_shrink(c, fails, self);
-        printf("%s: shrunk:\n", name);
+        printf("%s: shrunk from %zu requests to %zu:\n", name, c->request_count,
+               small->request_count);
         prop_case_print(small, stdout);
         prop_case_free(small);
     } else {

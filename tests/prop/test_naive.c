@@ -238,9 +238,9 @@ START_TEST(test_preempts_itself)
 }
 END_TEST
 
-/* An iteration that preempts admits nobody, though a seat and blocks are free; the preempted one is
- * ahead of whoever waits. 5 blocks of 1: A (1 + 4) and B (2 + 2) run, C waits for a seat of 2. */
-START_TEST(test_preempting_admits_nobody)
+/* Who was preempted is ahead of who waits: 4 blocks of 1, A (1 + 4) and B (2 + 2) run, C waits for
+ * one of the 2 seats. */
+START_TEST(test_preempted_goes_first)
 {
     struct naive_engine e = engine_default();
     e.block_size = 1;
@@ -252,9 +252,9 @@ START_TEST(test_preempting_admits_nobody)
     c.gauge_times_ps = times_ps;
     c.gauge_count = 2;
     struct naive_result *r = naive_run(&c);
-    /* [0,10) A 1, B 2 blocks; at 10 A takes the 4th, B finds none and goes: C (1 block would be
-     * there: 4 − 2 = 2) is not admitted in this iteration, nor before B in the next: at 20 A holds
-     * 3, B needs 3. At 30 A holds 4; at 40 A has ended: B (3 tokens) and C (1) start together. */
+    /* [0,10) A holds 1, B 2 blocks; at 10 A takes the 4th and B, needing one, goes. Then A holds 2,
+     * 3 and 4 of 4 while B needs 3: C's single block would be free until 30, but B is ahead. At 40
+     * A has ended: B and C start together. */
     ck_assert_uint_eq(r->gauges[0].running, 1);
     ck_assert_uint_eq(r->gauges[0].waiting, 2);
     ck_assert_int_eq(r->gauges[0].kv_blocks, 2);
@@ -674,6 +674,24 @@ START_TEST(test_shrink)
 }
 END_TEST
 
+static bool crashes(const struct prop_case *c, void *self)
+{
+    if (preempts(c, self)) {
+        abort();
+    }
+    return false;
+}
+
+/* A crash is a failure of its case, found and shrunk like any other (it prints what it found). */
+START_TEST(test_run_finds_crash)
+{
+    unsetenv("PROP_SEED");
+    unsetenv("PROP_COUNT");
+    ck_assert_uint_eq(prop_run("a crash put in on purpose", 600, crashes, NULL), 1);
+    ck_assert_uint_eq(prop_run("plain failure put in on purpose", 600, preempts, NULL), 1);
+}
+END_TEST
+
 /* The kink's law at iteration k is its law for the batch k iterations later, up to valid_n and not
  * always beyond. */
 START_TEST(test_kink_law)
@@ -729,7 +747,7 @@ int main(void)
                                   test_preempts_itself,
                                   test_chunking,
                                   test_unservable,
-                                  test_preempting_admits_nobody,
+                                  test_preempted_goes_first,
                                   test_refused,
                                   test_cancel,
                                   test_routers,
@@ -738,7 +756,8 @@ int main(void)
                                   test_conservation,
                                   test_coverage,
                                   test_shrink,
-                                  test_kink_law};
+                                  test_kink_law,
+                                  test_run_finds_crash};
     TCase *tcase = tcase_create("naive");
     tcase_set_timeout(tcase, 120);
     for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
