@@ -1,0 +1,5 @@
+#include "sim/workload/arrivals.h"
+
+const struct variant *const arrivals_variants[] = {
+    &arrivals_poisson_variant, &arrivals_constant_variant, &arrivals_trace_variant, NULL};
+const char *const arrivals_later[] = {"gamma", "mmpp", "closed_loop", NULL};

@@ -1,0 +1,46 @@
+/* Length distributions of prompts and outputs: variants under the tag `dist`. A length is a whole
+ * number of tokens made from 64 random bits; everything a draw hangs on is computed with detmath,
+ * so it is the same on every machine. */
+#ifndef FLEETSIM_SIM_WORKLOAD_LENGTHS_H
+#define FLEETSIM_SIM_WORKLOAD_LENGTHS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/field.h"
+#include "sim/workload/site.h"
+
+/* The longest prompt or output, from a distribution (clipped) or a trace (refused). */
+#define LENGTHS_TOKENS_MAX UINT32_C(1073741824)
+
+struct lengths;
+
+struct lengths_type {
+    /* Fills the parameters and the mean; false after reporting at key ("prompt_tokens"). */
+    bool (*init)(struct lengths *lengths, const void *config, const struct site *site,
+                 const char *key);
+    uint32_t (*draw)(const struct lengths *lengths, uint64_t bits);
+};
+
+struct lengths {
+    const struct lengths_type *type;
+    double mean;       /* of what draw returns: exact up to double rounding */
+    double a, b;       /* parameters, meaning by type */
+    uint32_t min, max; /* of what draw returns */
+};
+
+extern const struct variant *const lengths_variants[];
+extern const char *const lengths_later[];
+
+/* value: a variant of lengths_variants. least: 1 for prompts, 0 for outputs. */
+bool lengths_init(struct lengths *lengths, const struct variant_value *value, uint32_t least,
+                  const struct site *site, const char *key);
+/* Mean of ceil(exp(mu + sigma·Z)) clipped to [min, max], Z standard normal, min ≥ 1. */
+double lengths_lognormal_mean(double mu, double sigma, uint32_t min, uint32_t max);
+
+static inline uint32_t lengths_draw(const struct lengths *lengths, uint64_t bits)
+{
+    return lengths->type->draw(lengths, bits);
+}
+
+#endif

@@ -1,0 +1,445 @@
+#include "sim/workload/trace_reader.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/check.h"
+#include "sim/base/time.h"
+#include "sim/workload/lengths.h"
+
+struct trace_reader {
+    struct trace_reader_options options; /* pointers borrowed */
+    const struct trace_format *format;
+    struct errors *errors; /* borrowed */
+    char *name;            /* owned; as the user wrote it */
+    gzFile file;           /* owned; NULL in memory */
+    const char *memory;    /* borrowed; what is left of it */
+    size_t memory_size;
+
+    char *buffer;   /* owned; [TRACE_READER_BUFFER + 1] */
+    char *at, *end; /* unread bytes in it */
+    char *line;     /* the line in hand, … */
+    size_t length;  /* … without its end-of-line bytes */
+    uint64_t line_number;
+    bool at_end; /* of the file: nothing more to read into the buffer */
+    bool failed;
+
+    size_t column_count;
+    struct trace_memory format_memory;
+
+    bool has_zero;
+    int64_t zero_s, zero_ps; /* stamp that is time zero */
+    int64_t last_ps;         /* arrival of the row before */
+    uint64_t bad_rows;
+};
+
+const struct trace_format *const trace_reader_formats[] = {&trace_azure_format,
+                                                           &trace_fleetsim_format, NULL};
+
+static const struct trace_cell no_cell = {NULL, 0};
+
+bool trace_reader_cell_is(struct trace_cell cell, const char *text)
+{
+    return strlen(text) == cell.length && memcmp(text, cell.text, cell.length) == 0;
+}
+
+struct trace_memory *trace_reader_memory(struct trace_reader *reader)
+{
+    return &reader->format_memory;
+}
+
+/* ---- errors ---- */
+
+static void report(struct trace_reader *r, const char *at, const char *message)
+{
+    bool shown = at && r->length <= TRACE_READER_SHOWN_LINE_MAX;
+    struct source_pos pos = {
+        .file = r->name,
+        .line = r->line_number < UINT32_MAX ? (uint32_t)r->line_number : UINT32_MAX,
+        .column = at ? (uint32_t)(at - r->line) + 1 : 0,
+        .text = shown ? r->line : NULL,
+    };
+    if (!shown) {
+        errors_add(r->errors, SEVERITY_ERROR, &pos, "%s", message);
+        return;
+    }
+    /* errors.h wants the line ended by NUL or newline. */
+    char kept = r->line[r->length];
+    r->line[r->length] = '\0';
+    errors_add(r->errors, SEVERITY_ERROR, &pos, "%s", message);
+    r->line[r->length] = kept;
+}
+
+bool trace_reader_reject(struct trace_reader *r, const char *at, const char *fmt, ...)
+{
+    r->bad_rows++;
+    if (r->options.skip_bad && r->format)
+        return false;
+    char message[300];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(message, sizeof message, fmt, args);
+    va_end(args);
+    report(r, at, message);
+    return false;
+}
+
+/* Something no reading on can mend. */
+static void fail(struct trace_reader *r, const char *message)
+{
+    r->failed = true;
+    struct source_pos pos = {.file = r->name};
+    errors_add(r->errors, SEVERITY_ERROR, &pos, "%s", message);
+}
+
+/* ---- lines ---- */
+
+static void fail_reading(struct trace_reader *r)
+{
+    int code = Z_OK;
+    const char *text = gzerror(r->file, &code);
+    char message[200];
+    if (code == Z_ERRNO)
+        snprintf(message, sizeof message, "cannot be read: %s", strerror(errno));
+    else if (code == Z_BUF_ERROR)
+        snprintf(message, sizeof message, "the gzip file is cut off before its end");
+    else
+        snprintf(message, sizeof message, "the gzip file is damaged: %s", text);
+    fail(r, message);
+}
+
+/* Moves the unread bytes to the front and reads on behind them. */
+static void refill(struct trace_reader *r)
+{
+    size_t unread = (size_t)(r->end - r->at);
+    memmove(r->buffer, r->at, unread);
+    r->at = r->buffer;
+    size_t room = TRACE_READER_BUFFER - unread;
+    size_t got = 0;
+    if (r->file) {
+        errno = 0;
+        int count = gzread(r->file, r->buffer + unread, (unsigned)room);
+        int code = Z_OK;
+        gzerror(r->file, &code);
+        if (count < 0 || (count < (int)room && code != Z_OK && code != Z_STREAM_END))
+            fail_reading(r);
+        got = count > 0 ? (size_t)count : 0;
+    } else {
+        got = r->memory_size < room ? r->memory_size : room;
+        if (got)
+            memcpy(r->buffer + unread, r->memory, got);
+        r->memory += got;
+        r->memory_size -= got;
+    }
+    r->at_end = got == 0 || r->failed;
+    r->end = r->buffer + unread + got;
+}
+
+/* Drops bytes up to and including the next newline. */
+static void discard_line(struct trace_reader *r)
+{
+    for (;;) {
+        char *newline = memchr(r->at, '\n', (size_t)(r->end - r->at));
+        if (newline) {
+            r->at = newline + 1;
+            return;
+        }
+        r->at = r->end;
+        if (r->at_end)
+            return;
+        refill(r);
+    }
+}
+
+/* Takes the next line in hand; false at the end or on a failure. An over-long line is rejected and
+ * passed over. */
+static bool next_line(struct trace_reader *r)
+{
+    for (;;) {
+        char *newline = memchr(r->at, '\n', (size_t)(r->end - r->at));
+        size_t unread = (size_t)(r->end - r->at);
+        if (!newline && unread <= TRACE_READER_LINE_MAX && !r->at_end) {
+            refill(r);
+            continue;
+        }
+        if (r->failed || (!newline && unread == 0))
+            return false;
+        r->line_number++;
+        r->line = r->at;
+        r->length = newline ? (size_t)(newline - r->at) : unread;
+        if (r->length > TRACE_READER_LINE_MAX) {
+            trace_reader_reject(r, NULL, "the line is longer than %d bytes", TRACE_READER_LINE_MAX);
+            discard_line(r);
+            continue;
+        }
+        r->at = newline ? newline + 1 : r->end;
+        if (r->length && r->line[r->length - 1] == '\r')
+            r->length--;
+        return true;
+    }
+}
+
+/* Cells of the line in hand; at most max are filled, all are counted. */
+static size_t split_cells(const struct trace_reader *r, struct trace_cell *cells, size_t max)
+{
+    const char *start = r->line, *end = r->line + r->length;
+    size_t count = 0;
+    for (const char *p = start;; p++) {
+        if (p < end && *p != ',')
+            continue;
+        if (count < max)
+            cells[count] = (struct trace_cell){start, (size_t)(p - start)};
+        count++;
+        if (p == end)
+            return count;
+        start = p + 1;
+    }
+}
+
+/* ---- cells ---- */
+
+bool trace_reader_whole(struct trace_reader *r, struct trace_cell cell, const char *name,
+                        uint64_t max, uint64_t *value)
+{
+    if (cell.length == 0)
+        return trace_reader_reject(r, cell.text, "%s is empty", name);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < cell.length; i++) {
+        unsigned digit = (unsigned)(unsigned char)cell.text[i] - '0';
+        if (digit > 9)
+            return trace_reader_reject(r, cell.text, "%s is not a whole number", name);
+        if (sum > (max - digit) / 10)
+            return trace_reader_reject(r, cell.text, "%s is above the limit of %llu", name,
+                                       (unsigned long long)max);
+        sum = sum * 10 + digit;
+    }
+    *value = sum;
+    return true;
+}
+
+bool trace_reader_tokens(struct trace_reader *r, struct trace_cell cell, const char *name,
+                         uint32_t least, uint32_t *value)
+{
+    uint64_t wide;
+    if (!trace_reader_whole(r, cell, name, LENGTHS_TOKENS_MAX, &wide))
+        return false;
+    if (wide < least)
+        return trace_reader_reject(r, cell.text, "%s must be at least %u", name, least);
+    *value = (uint32_t)wide;
+    return true;
+}
+
+bool trace_reader_fraction(struct trace_reader *r, struct trace_cell digits, const char *name,
+                           int64_t *fraction_ps)
+{
+    static const int64_t powers[] = {1,           10,           100,          1000,      10000,
+                                     100000,      1000000,      10000000,     100000000, 1000000000,
+                                     10000000000, 100000000000, 1000000000000};
+    if (digits.length == 0)
+        return trace_reader_reject(r, digits.text, "%s ends in its decimal point", name);
+    if (digits.length > 12)
+        return trace_reader_reject(r, digits.text, "%s has more than 12 decimals", name);
+    int64_t sum = 0;
+    for (size_t i = 0; i < digits.length; i++) {
+        unsigned digit = (unsigned)(unsigned char)digits.text[i] - '0';
+        if (digit > 9)
+            return trace_reader_reject(r, digits.text + i, "%s is not a number", name);
+        sum = sum * 10 + digit;
+    }
+    *fraction_ps = sum * powers[12 - digits.length];
+    return true;
+}
+
+/* ---- opening ---- */
+
+static void known_headers(char *text, size_t size)
+{
+    size_t used = 0;
+    for (size_t i = 0; trace_reader_formats[i] && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s (%s)", i ? " or " : "",
+                                 trace_reader_formats[i]->header, trace_reader_formats[i]->name);
+}
+
+/* Reads the header and settles the format. */
+static bool read_header(struct trace_reader *r)
+{
+    if (!next_line(r)) {
+        if (!r->failed && r->bad_rows == 0)
+            fail(r, "the file is empty: a header line is needed");
+        return false;
+    }
+    if (r->length >= 3 && memcmp(r->line, "\xEF\xBB\xBF", 3) == 0) {
+        r->line += 3; /* a byte order mark */
+        r->length -= 3;
+    }
+    struct trace_cell cells[TRACE_READER_COLUMNS_MAX];
+    size_t count = split_cells(r, cells, TRACE_READER_COLUMNS_MAX);
+    const struct trace_format *format = NULL;
+    if (count <= TRACE_READER_COLUMNS_MAX) {
+        format = r->options.format;
+        for (size_t i = 0; !format && trace_reader_formats[i]; i++)
+            if (trace_reader_formats[i]->claims(cells, count))
+                format = trace_reader_formats[i];
+    }
+    if (!format) {
+        char known[200] = "";
+        known_headers(known, sizeof known);
+        return trace_reader_reject(r, r->line, "not the header of a known trace format: %s", known);
+    }
+    if (!format->columns(r, cells, count))
+        return false;
+    r->column_count = count;
+    r->format = format;
+    return true;
+}
+
+static struct trace_reader *
+reader_create(const char *name, const struct trace_reader_options *options, struct errors *errors)
+{
+    struct trace_reader *r = memory_zero(1, sizeof *r);
+    r->options = *options;
+    r->errors = errors;
+    size_t size = strlen(name) + 1;
+    r->name = memory_alloc(size);
+    memcpy(r->name, name, size);
+    r->buffer = memory_alloc(TRACE_READER_BUFFER + 1);
+    r->at = r->end = r->line = r->buffer;
+    return r;
+}
+
+static struct trace_reader *reader_begin(struct trace_reader *r)
+{
+    if (read_header(r))
+        return r;
+    trace_reader_close(r);
+    return NULL;
+}
+
+struct trace_reader *trace_reader_open(const char *path, const struct trace_reader_options *options,
+                                       struct errors *errors)
+{
+    struct trace_reader *r = reader_create(path, options, errors);
+    errno = 0;
+    r->file = gzopen(path, "rb");
+    if (!r->file) {
+        char message[200];
+        snprintf(message, sizeof message, "cannot be opened: %s",
+                 errno ? strerror(errno) : "out of memory");
+        fail(r, message);
+        trace_reader_close(r);
+        return NULL;
+    }
+    gzbuffer(r->file, TRACE_READER_BUFFER);
+    return reader_begin(r);
+}
+
+struct trace_reader *trace_reader_open_memory(const char *name, const void *bytes, size_t size,
+                                              const struct trace_reader_options *options,
+                                              struct errors *errors)
+{
+    struct trace_reader *r = reader_create(name, options, errors);
+    r->memory = bytes;
+    r->memory_size = size;
+    return reader_begin(r);
+}
+
+void trace_reader_close(struct trace_reader *r)
+{
+    if (!r)
+        return;
+    if (r->file)
+        gzclose(r->file);
+    free(r->buffer);
+    free(r->name);
+    free(r);
+}
+
+/* ---- rows ---- */
+
+/* Whose row it is: 1 ours, 0 another class's, −1 nobody's (rejected). */
+static int row_owner(struct trace_reader *r, const struct trace_record *record)
+{
+    struct trace_cell name = record->class_name;
+    if (!r->options.class_name || name.length == 0 ||
+        trace_reader_cell_is(name, r->options.class_name))
+        return 1;
+    const char *const *other = r->options.other_classes;
+    for (; other && *other; other++)
+        if (trace_reader_cell_is(name, *other))
+            return 0;
+    trace_reader_reject(r, name.text,
+                        "class '%.*s' is no workload that reads this file (this one is '%s')",
+                        name.length > 60 ? 60 : (int)name.length, name.text, r->options.class_name);
+    return -1;
+}
+
+/* The stamp relative to time zero, in order and within the longest horizon. */
+static bool row_time(struct trace_reader *r, const struct trace_record *record, int64_t *arrival_ps)
+{
+    if (!r->has_zero) {
+        r->has_zero = true;
+        if (record->seconds >= r->format->zero_from_s) {
+            r->zero_s = record->seconds;
+            r->zero_ps = record->fraction_ps;
+        }
+    }
+    int64_t seconds = record->seconds - r->zero_s;
+    if (seconds > HORIZON_MAX_PS / PS_PER_SECOND)
+        return trace_reader_reject(r, r->line, "the stamp is more than 100 days after the start");
+    int64_t ps = seconds < 0 ? -1 : seconds * PS_PER_SECOND + record->fraction_ps - r->zero_ps;
+    if (ps < r->last_ps)
+        return trace_reader_reject(r, r->line, "the stamp is earlier than that of the row before");
+    *arrival_ps = r->last_ps = ps;
+    return true;
+}
+
+enum trace_status trace_reader_next(struct trace_reader *r, struct trace_row *row)
+{
+    struct trace_cell cells[TRACE_READER_COLUMNS_MAX];
+    while (next_line(r)) {
+        size_t count = split_cells(r, cells, r->column_count);
+        if (count != r->column_count) {
+            if (r->length == 0)
+                trace_reader_reject(r, r->line, "the line is empty");
+            else
+                trace_reader_reject(
+                    r,
+                    r->line + (count > r->column_count
+                                   ? (size_t)(cells[r->column_count - 1].text - r->line) +
+                                         cells[r->column_count - 1].length
+                                   : r->length),
+                    "the row has %zu fields, the header %zu", count, r->column_count);
+            continue;
+        }
+        struct trace_record record = {.session = -1, .class_name = no_cell};
+        if (!r->format->parse(r, cells, &record))
+            continue;
+        int owner = row_owner(r, &record);
+        if (owner < 0 || !row_time(r, &record, &row->arrival_ps))
+            continue;
+        if (owner == 0)
+            continue;
+        row->prompt_tokens = record.prompt_tokens;
+        row->output_tokens = record.output_tokens;
+        row->session = record.session;
+        row->turn = record.turn;
+        return TRACE_ROW;
+    }
+    return r->failed ? TRACE_FAILED : TRACE_END;
+}
+
+uint64_t trace_reader_bad_rows(const struct trace_reader *r)
+{
+    return r->bad_rows;
+}
+
+bool trace_reader_start(const struct trace_reader *r, int64_t *unix_s)
+{
+    *unix_s = r->zero_s;
+    return r->zero_s > 0;
+}
