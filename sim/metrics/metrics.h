@@ -94,7 +94,7 @@ struct metrics_hour {
     int64_t start_ps, end_ps; /* of the interval */
     int64_t covered_ps;       /* the part of it in [warmup, ∞): what means and rates divide by */
     const char *pool;         /* name; "all" for the fleet */
-    int32_t is_drain;         /* 1 for the row after the horizon */
+    uint32_t is_drain;        /* 1 for the row after the horizon */
     struct metrics_requests requests;
     struct metrics_tokens tokens;
     struct metrics_latency ttft, tpot, itl, e2e, queue;

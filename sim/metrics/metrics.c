@@ -1,0 +1,814 @@
+/* Taking observations: the hot path of sim/metrics. Integer sums only; no allocation but at the two
+ * places marked. Rows and summaries are made in metrics_rows.c, the audit in metrics_audit.c. */
+#include "sim/metrics/metrics.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "sim/base/check.h"
+#include "sim/metrics/metrics_internal.h"
+
+/* --- creation ----------------------------------------------------------------------------------
+ */
+
+static size_t interval_count(int64_t horizon_ps, int64_t interval_ps)
+{
+    return (size_t)((horizon_ps - 1) / interval_ps) + 1;
+}
+
+void metrics_set_init(struct metrics_set *set)
+{
+    histogram_init(&set->ttft);
+    histogram_init(&set->tpot);
+    histogram_init(&set->itl);
+    histogram_init(&set->e2e);
+    histogram_init(&set->queue);
+}
+
+static struct metrics_set *sets_create(size_t count)
+{
+    struct metrics_set *sets = memory_zero(count, sizeof *sets);
+    for (size_t i = 0; i < count; i++) {
+        metrics_set_init(&sets[i]);
+    }
+    return sets;
+}
+
+static void cells_init(struct metrics_cell *cells, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        cells[i].kv_max = -1;
+    }
+}
+
+static void config_copy(struct metrics *m, const struct metrics_config *config)
+{
+    m->pool_count = config->pool_count;
+    m->class_count = config->class_count;
+    m->pools = arena_alloc(&m->arena, m->pool_count * sizeof *m->pools);
+    m->classes = arena_alloc(&m->arena, m->class_count * sizeof *m->classes);
+    for (size_t p = 0; p < m->pool_count; p++) {
+        m->pools[p] = config->pools[p];
+        m->pools[p].name = arena_copy(&m->arena, config->pools[p].name);
+        check(m->pools[p].gpus_per_replica >= 1);
+    }
+    for (size_t c = 0; c < m->class_count; c++) {
+        m->classes[c] = config->classes[c];
+        m->classes[c].name = arena_copy(&m->arena, config->classes[c].name);
+    }
+    m->warmup_ps = config->warmup_ps;
+    m->horizon_ps = config->horizon_ps;
+    m->interval_ps = config->interval_ps;
+}
+
+static void segment_place(const struct metrics *m, struct metrics_segment *segment,
+                          int64_t start_ps)
+{
+    segment->start_ps = start_ps;
+    segment->end_ps = metrics_edge_after(m, start_ps);
+    segment->row = start_ps >= m->horizon_ps ? m->intervals : (size_t)(start_ps / m->interval_ps);
+    segment->cells = metrics_cells_at(m, start_ps);
+}
+
+static void rows_label(struct metrics *m)
+{
+    for (size_t row = 0; row <= m->intervals; row++) {
+        for (size_t p = 0; p <= m->pool_count; p++) {
+            struct metrics_hour *hour =
+                p < m->pool_count ? &m->hours[row * m->pool_count + p] : &m->hours_all[row];
+            hour->pool = p < m->pool_count ? m->pools[p].name : "all";
+            hour->start_ps = metrics_interval_start(m, row);
+            hour->end_ps = row < m->intervals ? metrics_interval_start(m, row + 1) : m->horizon_ps;
+            hour->is_drain = row == m->intervals;
+            hour->ttft = hour->tpot = hour->itl = hour->e2e = hour->queue = metrics_latency_none;
+            hour->expected_rate = NAN;
+            hour->need_gpus = NAN;
+        }
+    }
+}
+
+struct metrics *metrics_create(const struct metrics_config *config)
+{
+    check(config->pool_count >= 1 && config->class_count >= 1);
+    check(config->interval_ps > 0 && config->horizon_ps > 0);
+    check(config->warmup_ps >= 0 && config->warmup_ps < config->horizon_ps);
+    struct metrics *m = memory_zero(1, sizeof *m);
+    arena_init(&m->arena);
+    config_copy(m, config);
+    m->intervals = interval_count(m->horizon_ps, m->interval_ps);
+    check_msg(m->intervals <= METRICS_INTERVALS_MAX, "%zu intervals: make trace_interval larger",
+              m->intervals);
+    m->stray_pool = m->pool_count == 1 ? 0 : (uint32_t)m->pool_count;
+    m->per_class_sets = m->class_count > 1;
+    size_t rows = m->intervals + 1, columns = m->pool_count + 1;
+    m->cells = memory_zero(rows * columns, sizeof *m->cells);
+    m->outside = memory_zero(columns, sizeof *m->outside);
+    cells_init(m->cells, rows * columns);
+    cells_init(m->outside, columns);
+    m->hours = memory_zero(rows * m->pool_count, sizeof *m->hours);
+    m->hours_all = memory_zero(rows, sizeof *m->hours_all);
+    rows_label(m);
+    m->live = memory_zero(columns, sizeof *m->live);
+    for (size_t p = 0; p < columns; p++) {
+        m->live[p].kv_peak = -1;
+        m->live[p].floor_h = m->live[p].ideal_h = m->live[p].peak_h = NAN;
+    }
+    m->totals = sets_create(columns);
+    m->scratch = sets_create(1);
+    m->class_sets = sets_create(m->per_class_sets ? m->class_count : 1);
+    m->class_live = memory_zero(m->class_count, sizeof *m->class_live);
+    m->summaries = memory_zero(columns, sizeof *m->summaries);
+    m->class_summaries = memory_zero(m->class_count, sizeof *m->class_summaries);
+    m->current.sets = sets_create(m->pool_count);
+    m->next.sets = sets_create(m->pool_count);
+    segment_place(m, &m->current, 0);
+    segment_place(m, &m->next, m->current.end_ps);
+    return m;
+}
+
+void metrics_free(struct metrics *m)
+{
+    if (!m) {
+        return;
+    }
+    for (size_t p = 0; p <= m->pool_count; p++) {
+        free(m->live[p].launches);
+    }
+    void *owned[] = {m->cells,      m->outside,      m->hours,           m->hours_all,
+                     m->live,       m->totals,       m->scratch,         m->class_sets,
+                     m->class_live, m->summaries,    m->class_summaries, m->current.sets,
+                     m->next.sets,  m->scale_events, m->checks};
+    for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++) {
+        free(owned[i]);
+    }
+    arena_free(&m->arena);
+    free(m);
+}
+
+/* --- the time line ------------------------------------------------------------------------------
+ */
+
+size_t metrics_interval_count(const struct metrics *m)
+{
+    return m->intervals;
+}
+
+int64_t metrics_interval_start(const struct metrics *m, size_t row)
+{
+    return row >= m->intervals ? m->horizon_ps : (int64_t)row * m->interval_ps;
+}
+
+int64_t metrics_edge_after(const struct metrics *m, int64_t time_ps)
+{
+    if (time_ps >= m->horizon_ps) {
+        return TIME_NEVER;
+    }
+    int64_t row = time_ps / m->interval_ps;
+    int64_t edge = metrics_interval_start(m, (size_t)row + 1);
+    return time_ps < m->warmup_ps && m->warmup_ps < edge ? m->warmup_ps : edge;
+}
+
+struct metrics_cell *metrics_cells_at(const struct metrics *m, int64_t time_ps)
+{
+    if (time_ps < m->warmup_ps) {
+        return m->outside;
+    }
+    size_t row = time_ps >= m->horizon_ps ? m->intervals : (size_t)(time_ps / m->interval_ps);
+    return m->cells + row * (m->pool_count + 1);
+}
+
+int64_t metrics_next_edge(const struct metrics *m)
+{
+    return m->current.end_ps;
+}
+
+/* The open segment a stamp falls in. */
+static inline const struct metrics_segment *segment_of(const struct metrics *m, int64_t time_ps)
+{
+    debug_check(time_ps >= m->current.start_ps);
+    if (__builtin_expect(time_ps < m->current.end_ps, 1)) {
+        return &m->current;
+    }
+    check_msg(time_ps < m->next.end_ps, "an interval's edge was passed without metrics_roll");
+    return &m->next;
+}
+
+static inline uint32_t pool_index(const struct metrics *m, uint32_t pool)
+{
+    return pool < m->pool_count ? pool : m->stray_pool;
+}
+
+/* The pool of something a replica did. */
+static inline uint32_t served_pool(const struct metrics *m, const struct obs *obs)
+{
+    check(obs->pool < m->pool_count);
+    return obs->pool;
+}
+
+/* Only requests that arrive in [warmup, horizon) are counted. */
+static inline bool request_counted(const struct metrics *m, const struct request *request)
+{
+    return request->arrival_ps >= m->warmup_ps && request->arrival_ps < m->horizon_ps;
+}
+
+/* --- requests -----------------------------------------------------------------------------------
+ */
+
+static void take_arrival(struct metrics *m, const struct obs *obs)
+{
+    const struct request *request = obs->u.request;
+    int64_t t = obs->time_ps;
+    uint32_t pool = pool_index(m, obs->pool);
+    check(request->class_index < m->class_count);
+    const struct metrics_segment *segment = segment_of(m, t);
+    struct metrics_cell *cells = request_counted(m, request) ? segment->cells : m->outside;
+    cells[pool].arrived++;
+    m->class_live[request->class_index].arrived += cells != m->outside;
+    m->live[pool].in_flight++;
+    m->live[pool].in_flight_acc -= t;
+    struct metrics_ledger *ledger = &m->ledger;
+    ledger->arrived++;
+    ledger->disordered += t < ledger->last_ps;
+    ledger->in_flight_ps += (int128)ledger->in_flight * (t - ledger->last_ps);
+    ledger->in_flight++;
+    ledger->last_ps = t;
+}
+
+void metrics_route(struct metrics *m, uint32_t pool, const struct request *request)
+{
+    check(pool < m->pool_count);
+    if (pool == m->stray_pool) {
+        return; /* the only pool: filed there already */
+    }
+    int64_t t = request->arrival_ps;
+    struct metrics_cell *cells = request_counted(m, request) ? segment_of(m, t)->cells : m->outside;
+    cells[m->stray_pool].arrived--;
+    cells[pool].arrived++;
+    struct metrics_live *from = &m->live[m->stray_pool], *to = &m->live[pool];
+    from->in_flight--;
+    from->in_flight_acc += t;
+    to->in_flight++;
+    to->in_flight_acc -= t;
+}
+
+static void take_admit(struct metrics *m, const struct obs *obs)
+{
+    const struct request_record *record = obs->u.record;
+    m->ledger.admitted_events++;
+    m->ledger.admitted_prompt += record->request.prompt_tokens;
+    if (!request_counted(m, &record->request)) {
+        return;
+    }
+    const struct metrics_segment *segment = segment_of(m, obs->time_ps);
+    uint32_t pool = served_pool(m, obs);
+    struct metrics_cell *cell = &segment->cells[pool];
+    cell->admitted++;
+    cell->prompt += record->request.prompt_tokens;
+    cell->cached += record->cached_tokens;
+    histogram_add(&segment->sets[pool].queue, record->admitted_ps - record->request.arrival_ps);
+    m->class_live[record->request.class_index].admitted++;
+}
+
+static void take_first_token(struct metrics *m, const struct obs *obs)
+{
+    const struct request_record *record = obs->u.record;
+    const struct metrics_segment *segment = segment_of(m, obs->time_ps);
+    uint32_t pool = served_pool(m, obs);
+    segment->cells[pool].output++;
+    m->ledger.first_tokens++;
+    if (!request_counted(m, &record->request)) {
+        return;
+    }
+    int64_t ttft_ps = record->first_token_ps - record->request.arrival_ps;
+    histogram_add(&segment->sets[pool].ttft, ttft_ps);
+    if (m->per_class_sets) {
+        histogram_add(&m->class_sets[record->request.class_index].ttft, ttft_ps);
+    }
+}
+
+static void take_gap(struct metrics *m, const struct obs *obs)
+{
+    const struct metrics_segment *segment = segment_of(m, obs->time_ps);
+    uint32_t pool = served_pool(m, obs);
+    segment->cells[pool].output++;
+    m->ledger.gaps++;
+    histogram_add(&segment->sets[pool].itl, obs->u.gap_ps);
+}
+
+static void take_preempt(struct metrics *m, const struct obs *obs)
+{
+    const struct request *request = &obs->u.record->request;
+    bool counted = request_counted(m, request);
+    struct metrics_cell *cells = counted ? segment_of(m, obs->time_ps)->cells : m->outside;
+    cells[pool_index(m, obs->pool)].preemptions++;
+    m->class_live[request->class_index].preemptions += counted;
+}
+
+/* Every stated limit holds; one on a duration that does not exist (TTFT of zero outputs, TPOT of
+ * fewer than two) holds too. TPOT is compared without dividing. */
+static bool slo_attained(const struct metrics_class *slo, const struct request_record *record)
+{
+    int64_t arrival = record->request.arrival_ps;
+    bool first = record->first_token_ps != TIME_NONE;
+    if (first && slo->slo_ttft_ps != TIME_NONE &&
+        record->first_token_ps - arrival > slo->slo_ttft_ps) {
+        return false;
+    }
+    if (first && slo->slo_tpot_ps != TIME_NONE && record->emitted_tokens > 1 &&
+        (int128)(record->end_ps - record->first_token_ps) >
+            (int128)slo->slo_tpot_ps * (record->emitted_tokens - 1)) {
+        return false;
+    }
+    return slo->slo_e2e_ps == TIME_NONE || record->end_ps - arrival <= slo->slo_e2e_ps;
+}
+
+/* Durations of a completed, counted request. */
+static void file_completed(struct metrics *m, const struct metrics_segment *segment, uint32_t pool,
+                           const struct request_record *record)
+{
+    check(pool < m->pool_count);
+    uint32_t class_index = record->request.class_index;
+    struct metrics_set *set = &segment->sets[pool];
+    int64_t e2e_ps = record->end_ps - record->request.arrival_ps;
+    histogram_add(&set->e2e, e2e_ps);
+    if (m->per_class_sets) {
+        histogram_add(&m->class_sets[class_index].e2e, e2e_ps);
+    }
+    if (record->emitted_tokens > 1) {
+        int64_t steps = (int64_t)record->emitted_tokens - 1;
+        int64_t tpot_ps = (record->end_ps - record->first_token_ps + steps / 2) / steps;
+        histogram_add(&set->tpot, tpot_ps);
+        m->ledger.counted_tpot++;
+        if (m->per_class_sets) {
+            histogram_add(&m->class_sets[class_index].tpot, tpot_ps);
+        }
+    } else if (record->emitted_tokens == 0) {
+        segment->cells[pool].zero_output++;
+        m->class_live[class_index].zero_output++;
+    }
+}
+
+/* Attainment belongs to the interval of arrival, which may be closed long since: its cell stays. */
+static void file_slo(struct metrics *m, uint32_t pool, const struct request_record *record)
+{
+    if (record->outcome == OUTCOME_IN_FLIGHT) {
+        return; /* undecided */
+    }
+    int64_t arrival = record->request.arrival_ps;
+    struct metrics_cell *cells = arrival >= m->current.start_ps && arrival < m->current.end_ps
+                                     ? m->current.cells
+                                     : metrics_cells_at(m, arrival);
+    struct metrics_class_live *live = &m->class_live[record->request.class_index];
+    bool attained = record->outcome == OUTCOME_COMPLETED &&
+                    slo_attained(&m->classes[record->request.class_index], record);
+    cells[pool].attained += attained;
+    cells[pool].missed += !attained;
+    live->attained += attained;
+    live->missed += !attained;
+}
+
+/* Books of the final record, counted or not. */
+static void ledger_end(struct metrics *m, const struct request_record *record, int64_t t)
+{
+    struct metrics_ledger *ledger = &m->ledger;
+    bool admitted = record->admitted_ps != TIME_NONE;
+    bool first = record->first_token_ps != TIME_NONE;
+    bool prefilled = first || record->outcome == OUTCOME_COMPLETED;
+    ledger->ended++;
+    ledger->disordered += t < ledger->last_ps || t != record->end_ps;
+    ledger->in_flight_ps += (int128)ledger->in_flight * (t - ledger->last_ps);
+    ledger->in_flight--;
+    ledger->last_ps = t;
+    ledger->sojourn_ps += record->end_ps - record->request.arrival_ps;
+    ledger->record_admitted += admitted;
+    ledger->record_prompt += admitted ? record->request.prompt_tokens : 0;
+    ledger->unbalanced += prefilled && (uint64_t)record->cached_tokens + record->computed_tokens !=
+                                           record->request.prompt_tokens;
+    ledger->record_firsts += first;
+    ledger->emitted += record->emitted_tokens;
+    ledger->unfinished +=
+        record->outcome == OUTCOME_CANCELLED || record->outcome == OUTCOME_IN_FLIGHT;
+    ledger->record_prefill += (uint64_t)record->computed_tokens + record->recomputed_tokens;
+}
+
+static void take_end(struct metrics *m, const struct obs *obs)
+{
+    const struct request_record *record = obs->u.record;
+    int64_t t = obs->time_ps;
+    uint32_t pool = pool_index(m, record->pool);
+    const struct metrics_segment *segment = segment_of(m, t);
+    bool counted = request_counted(m, &record->request);
+    struct metrics_cell *cell = counted ? &segment->cells[pool] : &m->outside[pool];
+    check((unsigned)record->outcome < OUTCOME_COUNT);
+    cell->outcomes[record->outcome]++;
+    cell->computed += record->computed_tokens;
+    cell->recomputed += record->recomputed_tokens;
+    cell->emitted += record->emitted_tokens;
+    struct metrics_live *live = &m->live[pool];
+    live->in_flight--;
+    live->in_flight_acc += t;
+    live->cut += record->outcome == OUTCOME_IN_FLIGHT;
+    ledger_end(m, record, t);
+    if (counted) {
+        m->class_live[record->request.class_index].outcomes[record->outcome]++;
+        m->ledger.counted_first += record->first_token_ps != TIME_NONE;
+        m->ledger.counted_queue += record->admitted_ps != TIME_NONE;
+        if (record->outcome == OUTCOME_COMPLETED) {
+            file_completed(m, segment, pool, record);
+        }
+        file_slo(m, pool, record);
+    }
+}
+
+/* --- iterations ---------------------------------------------------------------------------------
+ */
+
+/* Iterations first … first + n − 1 of a span, all of which end in the segment. */
+static inline void file_iterations(const struct metrics_segment *segment, uint32_t pool,
+                                   const struct obs_steps *s, uint32_t first, uint32_t n)
+{
+    struct metrics_cell *cell = &segment->cells[pool];
+    cell->iterations += n;
+    cell->batch_sum += (uint64_t)n * s->running;
+    cell->decode_executed += (uint64_t)n * s->decode_tokens;
+    cell->prefill_executed += (uint64_t)n * s->prefill_tokens;
+    if (s->decodes == 0) {
+        return;
+    }
+    cell->output += (uint64_t)n * s->decodes;
+    struct histogram *itl = &segment->sets[pool].itl;
+    int64_t step_ps = s->base_ps + s->slope_ps * (int64_t)first;
+    if (n == 1) {
+        histogram_add_n(itl, step_ps, s->decodes);
+    } else {
+        histogram_add_ramp(itl, step_ps, s->slope_ps, n, s->decodes);
+    }
+}
+
+static inline void file_busy(struct metrics_cell *cell, int64_t busy_ps, int64_t decode_ps,
+                             int64_t work_ps)
+{
+    cell->busy_ps += busy_ps;
+    cell->decode_ps += decode_ps;
+    cell->work_ps += work_ps;
+}
+
+/* How many of a span's iterations end before edge_ps: the largest k with start + T(k) < edge. T is
+ * strictly increasing, so bisection decides; only spans that straddle an edge come here. */
+static uint32_t iterations_before(const struct obs_steps *s, int64_t edge_ps)
+{
+    uint32_t low = 0, high = s->count; /* T(low) holds; the answer is in [low, high] */
+    while (low < high) {
+        uint32_t k = low + (high - low + 1) / 2;
+        int128 end = (int128)s->start_ps + (int128)s->base_ps * k +
+                     (int128)s->slope_ps * ((int64_t)k * ((int64_t)k - 1) / 2);
+        if (end < edge_ps) {
+            low = k;
+        } else {
+            high = k - 1;
+        }
+    }
+    return low;
+}
+
+/* The part of total that belongs to the first `part` of `whole`, rounded down: pieces at successive
+ * edges are differences of this, so they add up to total. */
+static int64_t share_of(int64_t total, int64_t part, int64_t whole)
+{
+    return (int64_t)((int128)total * part / whole);
+}
+
+/* A span across an edge: iterations by their end stamps, busy time by time. */
+static void take_straddling(struct metrics *m, uint32_t pool, const struct obs_steps *s)
+{
+    const struct metrics_segment *current = &m->current, *next = &m->next;
+    check_msg(s->end_ps >= current->start_ps && s->end_ps < next->end_ps,
+              "an iteration was reported after its interval was closed, or before it opened");
+    uint32_t early = iterations_before(s, current->start_ps);
+    uint32_t k = iterations_before(s, current->end_ps);
+    check_msg(early == 0, "%u iterations were reported after their interval was closed", early);
+    if (k > 0) {
+        file_iterations(current, pool, s, 0, k);
+    }
+    if (k < s->count) {
+        file_iterations(next, pool, s, k, s->count - k);
+    }
+    int64_t length = s->end_ps - s->start_ps, decode_done = 0, work_done = 0;
+    for (int64_t from = s->start_ps, to; from < s->end_ps; from = to) {
+        to = metrics_edge_after(m, from);
+        to = to < s->end_ps ? to : s->end_ps;
+        int64_t decode_to = share_of(s->decode_ps, to - s->start_ps, length);
+        int64_t work_to = share_of(s->work_ps, to - s->start_ps, length);
+        file_busy(&metrics_cells_at(m, from)[pool], to - from, decode_to - decode_done,
+                  work_to - work_done);
+        decode_done = decode_to;
+        work_done = work_to;
+    }
+}
+
+static void take_steps(struct metrics *m, const struct obs *obs)
+{
+    const struct obs_steps *s = obs->u.steps;
+    uint32_t pool = served_pool(m, obs);
+    debug_check(s->count >= 1 && s->end_ps >= s->start_ps);
+    m->ledger.executed_prefill += (uint64_t)s->count * s->prefill_tokens;
+    if (__builtin_expect(s->start_ps >= m->current.start_ps && s->end_ps < m->current.end_ps, 1)) {
+        file_iterations(&m->current, pool, s, 0, s->count);
+        file_busy(&m->current.cells[pool], s->end_ps - s->start_ps, s->decode_ps, s->work_ps);
+    } else {
+        take_straddling(m, pool, s);
+    }
+}
+
+/* --- replicas -----------------------------------------------------------------------------------
+ */
+
+int64_t metrics_billing_surplus(const struct metrics_pool *pool, int64_t held_ps)
+{
+    int64_t billed = held_ps;
+    if (pool->billing_increment_ps > 1) {
+        int64_t over = held_ps % pool->billing_increment_ps;
+        billed = over ? time_add(held_ps, pool->billing_increment_ps - over) : held_ps;
+    }
+    if (billed < pool->billing_minimum_ps) {
+        billed = pool->billing_minimum_ps;
+    }
+    return billed - held_ps;
+}
+
+static struct metrics_launch *launch_get(struct metrics_live *live, uint32_t number)
+{
+    if (number >= live->launch_capacity) { /* allocates: a new launch, amortised */
+        size_t capacity = live->launch_capacity ? live->launch_capacity : 64;
+        while (capacity <= number) {
+            capacity *= 2;
+        }
+        live->launches = memory_grow(live->launches, capacity * sizeof *live->launches);
+        live->launch_capacity = capacity;
+    }
+    for (; live->launch_count <= number; live->launch_count++) {
+        live->launches[live->launch_count] =
+            (struct metrics_launch){TIME_NONE, TIME_NONE, TIME_NONE, REPLICA_RELEASED};
+    }
+    return &live->launches[number];
+}
+
+static void launch_move(struct metrics *m, struct metrics_live *live, const struct obs *obs)
+{
+    const struct obs_state *s = obs->u.state;
+    struct metrics_launch *launch = launch_get(live, obs->replica);
+    bool fresh = launch->launched_ps == TIME_NONE;
+    /* Contiguous: what it leaves is what it entered, at the time it entered it. */
+    bool joined = fresh ? s->from == REPLICA_RELEASED
+                        : s->from == launch->state && s->since_ps == launch->since_ps &&
+                              s->launched_ps == launch->launched_ps &&
+                              launch->released_ps == TIME_NONE;
+    m->ledger.state_faults += !joined || obs->time_ps < s->launched_ps;
+    if (fresh) {
+        m->ledger.state_faults += s->launched_ps != obs->time_ps;
+        launch->launched_ps = s->launched_ps;
+    }
+    launch->state = (uint8_t)s->to;
+    launch->since_ps = obs->time_ps;
+    if (s->to == REPLICA_RELEASED) {
+        launch->released_ps = obs->time_ps;
+    }
+}
+
+static inline int64_t held_change(enum replica_state state)
+{
+    return state != REPLICA_RELEASED;
+}
+static inline int64_t ready_change(enum replica_state state)
+{
+    return state == REPLICA_SERVING || state == REPLICA_IDLE;
+}
+
+/* Largest replica counts since the segment began. */
+static void maxima_update(const struct metrics *m, struct metrics_cell *cells, uint32_t pool)
+{
+    const int64_t *count = m->live[pool].state_count;
+    uint64_t ready = (uint64_t)(count[REPLICA_SERVING] + count[REPLICA_IDLE]);
+    uint64_t held = ready + (uint64_t)(count[REPLICA_PROVISIONING] + count[REPLICA_LOADING] +
+                                       count[REPLICA_DRAINING]);
+    struct metrics_cell *cell = &cells[pool], *fleet = &cells[m->pool_count];
+    cell->held_max = held > cell->held_max ? held : cell->held_max;
+    cell->ready_max = ready > cell->ready_max ? ready : cell->ready_max;
+    uint64_t all_held = (uint64_t)m->fleet_held, all_ready = (uint64_t)m->fleet_ready;
+    fleet->held_max = all_held > fleet->held_max ? all_held : fleet->held_max;
+    fleet->ready_max = all_ready > fleet->ready_max ? all_ready : fleet->ready_max;
+}
+
+static void take_replica(struct metrics *m, const struct obs *obs)
+{
+    const struct obs_state *s = obs->u.state;
+    int64_t t = obs->time_ps;
+    uint32_t pool = obs->pool;
+    check(pool < m->pool_count && s->from < REPLICA_STATE_COUNT && s->to < REPLICA_STATE_COUNT);
+    struct metrics_live *live = &m->live[pool];
+    const struct metrics_segment *segment = segment_of(m, t);
+    launch_move(m, live, obs);
+    live->state_count[s->from]--;
+    live->state_acc[s->from] += t;
+    live->state_count[s->to]++;
+    live->state_acc[s->to] -= t;
+    m->fleet_held += held_change(s->to) - held_change(s->from);
+    m->fleet_ready += ready_change(s->to) - ready_change(s->from);
+    maxima_update(m, segment->cells, pool);
+    if (s->to == REPLICA_RELEASED && t <= m->horizon_ps && m->current.row < m->intervals) {
+        /* A release at the horizon itself is still part of what is billed. */
+        struct metrics_cell *cells = t == m->horizon_ps ? m->current.cells : segment->cells;
+        cells[pool].surplus_ps += metrics_billing_surplus(&m->pools[pool], t - s->launched_ps);
+    }
+}
+
+static void take_scale(struct metrics *m, const struct obs *obs)
+{
+    const struct obs_scale *s = obs->u.scale;
+    check(obs->pool < m->pool_count);
+    if (m->scale_count == m->scale_capacity) { /* allocates: amortised */
+        m->scale_capacity = m->scale_capacity ? 2 * m->scale_capacity : 256;
+        m->scale_events = memory_grow(m->scale_events, m->scale_capacity * sizeof *m->scale_events);
+    }
+    m->scale_events[m->scale_count++] = (struct metrics_scale_event){
+        .time_ps = obs->time_ps,
+        .pool = m->pools[obs->pool].name,
+        .pool_index = obs->pool,
+        .ready = s->ready,
+        .starting = s->starting,
+        .draining = s->draining,
+        .wished = s->wished,
+        .target = s->target,
+        .metric = s->metric,
+        .reason = s->reason,
+    };
+}
+
+static void take_gauge(struct metrics *m, const struct obs *obs)
+{
+    const struct obs_gauge *g = obs->u.gauge;
+    check(obs->pool < m->pool_count);
+    struct metrics_cell *cell = &segment_of(m, obs->time_ps)->cells[obs->pool];
+    cell->gauge_samples++;
+    cell->running_sum += g->running;
+    cell->waiting_sum += g->waiting;
+    cell->kv_max = g->kv_blocks_max > cell->kv_max ? g->kv_blocks_max : cell->kv_max;
+    if (g->kv_blocks_total == INT64_MAX) {
+        cell->kv_unlimited = true;
+    } else {
+        cell->kv_sum += g->kv_blocks;
+        cell->kv_total_sum += g->kv_blocks_total;
+    }
+}
+
+static void metrics_take(void *self, const struct obs *obs)
+{
+    struct metrics *m = self;
+    switch (obs->kind) {
+    case OBS_ARRIVAL:
+        take_arrival(m, obs);
+        break;
+    case OBS_ADMIT:
+        take_admit(m, obs);
+        break;
+    case OBS_FIRST_TOKEN:
+        take_first_token(m, obs);
+        break;
+    case OBS_GAP:
+        take_gap(m, obs);
+        break;
+    case OBS_PREEMPT:
+        take_preempt(m, obs);
+        break;
+    case OBS_END:
+        take_end(m, obs);
+        break;
+    case OBS_STEPS:
+        take_steps(m, obs);
+        break;
+    case OBS_REPLICA:
+        take_replica(m, obs);
+        break;
+    case OBS_SCALE:
+        take_scale(m, obs);
+        break;
+    case OBS_GAUGE:
+        take_gauge(m, obs);
+        break;
+    }
+}
+
+struct obs_sink metrics_sink(struct metrics *m)
+{
+    return (struct obs_sink){metrics_take, m};
+}
+
+/* --- edges --------------------------------------------------------------------------------------
+ */
+
+/* Time integrals of the current segment up to edge_ps go to its cells. */
+static void integrals_close(struct metrics *m, int64_t edge_ps)
+{
+    for (size_t p = 0; p <= m->pool_count; p++) {
+        struct metrics_live *live = &m->live[p];
+        struct metrics_cell *cell = &m->current.cells[p];
+        for (int s = REPLICA_PROVISIONING; s < REPLICA_STATE_COUNT; s++) {
+            int128 value = live->state_acc[s] + (int128)live->state_count[s] * edge_ps;
+            cell->state_ps[s] += value - live->state_mark[s];
+            live->state_mark[s] = value;
+        }
+        int128 value = live->in_flight_acc + (int128)live->in_flight * edge_ps;
+        cell->in_flight_ps += value - live->in_flight_mark;
+        live->in_flight_mark = value;
+        cell->in_flight_end = (uint64_t)(live->in_flight + live->cut);
+    }
+}
+
+/* What launches still held at the horizon owe for their started increments and minimum. */
+static void surplus_close(struct metrics *m)
+{
+    for (size_t p = 0; p < m->pool_count; p++) {
+        const struct metrics_live *live = &m->live[p];
+        for (size_t i = 0; i < live->launch_count; i++) {
+            const struct metrics_launch *launch = &live->launches[i];
+            if (launch->released_ps == TIME_NONE && launch->launched_ps != TIME_NONE &&
+                launch->launched_ps < m->horizon_ps) {
+                m->current.cells[p].surplus_ps +=
+                    metrics_billing_surplus(&m->pools[p], m->horizon_ps - launch->launched_ps);
+            }
+        }
+    }
+}
+
+void metrics_roll(struct metrics *m, int64_t edge_ps)
+{
+    check_msg(edge_ps == m->current.end_ps && edge_ps != TIME_NEVER && !m->finished,
+              "metrics_roll must be called at metrics_next_edge");
+    integrals_close(m, edge_ps);
+    if (edge_ps == m->horizon_ps) {
+        surplus_close(m);
+    }
+    metrics_rows_close(m, &m->current);
+    if (edge_ps != m->warmup_ps || edge_ps % m->interval_ps == 0) {
+        m->rows_finished = m->current.row + 1;
+    }
+    struct metrics_set *recycled = m->current.sets;
+    for (size_t p = 0; p < m->pool_count; p++) {
+        metrics_set_init(&recycled[p]);
+    }
+    m->current = m->next;
+    m->next.sets = recycled;
+    if (m->current.end_ps != TIME_NEVER) {
+        segment_place(m, &m->next, m->current.end_ps);
+    } else {
+        m->next.start_ps = m->next.end_ps = TIME_NEVER; /* never reached */
+    }
+    for (uint32_t p = 0; p < m->pool_count; p++) {
+        maxima_update(m, m->current.cells, p);
+    }
+}
+
+void metrics_finish(struct metrics *m, int64_t end_ps)
+{
+    check_msg(end_ps >= m->horizon_ps && !m->finished, "a run is finished once, past its horizon");
+    while (m->current.end_ps <= end_ps) {
+        metrics_roll(m, m->current.end_ps);
+    }
+    m->end_ps = end_ps;
+    integrals_close(m, end_ps);
+    for (size_t p = 0; p < m->pool_count; p++) {
+        m->hours[m->intervals * m->pool_count + p].end_ps = end_ps;
+    }
+    m->hours_all[m->intervals].end_ps = end_ps;
+    metrics_rows_close(m, &m->current);
+    m->rows_finished = m->intervals + 1;
+    m->finished = true;
+    metrics_refresh(m);
+    metrics_rows_summarise(m);
+}
+
+/* --- what others know ---------------------------------------------------------------------------
+ */
+
+void metrics_set_references(struct metrics *m, uint32_t pool, double gpu_hours_floor,
+                            double gpu_hours_ideal, double gpu_hours_peak)
+{
+    check(pool < m->pool_count);
+    m->live[pool].floor_h = gpu_hours_floor;
+    m->live[pool].ideal_h = gpu_hours_ideal;
+    m->live[pool].peak_h = gpu_hours_peak;
+}
+
+void metrics_set_need(struct metrics *m, uint32_t pool, size_t row, double expected_rate,
+                      double need_gpus)
+{
+    check(pool < m->pool_count && row < m->intervals);
+    m->hours[row * m->pool_count + pool].expected_rate = expected_rate;
+    m->hours[row * m->pool_count + pool].need_gpus = need_gpus;
+}
+
+void metrics_set_kv_peak(struct metrics *m, uint32_t pool, int64_t blocks)
+{
+    check(pool < m->pool_count && blocks >= 0);
+    m->live[pool].kv_peak = blocks;
+}

@@ -1,0 +1,126 @@
+/* Shared by the files of sim/metrics only. */
+#ifndef FLEETSIM_SIM_METRICS_METRICS_INTERNAL_H
+#define FLEETSIM_SIM_METRICS_METRICS_INTERNAL_H
+
+#include "sim/base/arena.h"
+#include "sim/base/histogram.h"
+#include "sim/metrics/metrics.h"
+
+/* Everything summed over one (row, pool), in integers. Times are replica time. */
+struct metrics_cell {
+    uint64_t arrived, admitted, outcomes[OUTCOME_COUNT], zero_output, preemptions;
+    uint64_t in_flight_end;
+    uint64_t prompt, cached;                /* filed at admission */
+    uint64_t computed, recomputed, emitted; /* filed at the end */
+    uint64_t output;                        /* filed at emission */
+    uint64_t prefill_executed, decode_executed, iterations, batch_sum;
+    uint64_t attained, missed; /* filed under arrival */
+    uint64_t gauge_samples, running_sum, waiting_sum;
+    int128 kv_sum, kv_total_sum;
+    int64_t kv_max; /* -1: none */
+    bool kv_unlimited;
+    int128 busy_ps, decode_ps, work_ps; /* of iterations, split at edges by time */
+    int128 state_ps[REPLICA_STATE_COUNT], in_flight_ps;
+    int128 surplus_ps; /* billed beyond what was held */
+    uint64_t held_max, ready_max;
+};
+
+struct metrics_set {
+    struct histogram ttft, tpot, itl, e2e, queue;
+};
+
+/* A stretch between two edges. It belongs to one row, or to none (before warmup). */
+struct metrics_segment {
+    int64_t start_ps, end_ps;
+    size_t row;
+    struct metrics_cell *cells; /* [pools + 1]: the last is for requests without a pool, and for
+                                   the fleet's maxima */
+    struct metrics_set *sets;   /* owned; [pools] */
+};
+
+/* One launch of a replica. */
+struct metrics_launch {
+    int64_t launched_ps, since_ps, released_ps; /* TIME_NONE where not (yet) */
+    uint8_t state;                              /* enum replica_state */
+};
+
+/* A pool while the run goes on. Time spent in a state up to T is acc + count · T. */
+struct metrics_live {
+    int128 state_acc[REPLICA_STATE_COUNT], in_flight_acc;
+    int64_t state_count[REPLICA_STATE_COUNT], in_flight, cut;
+    int128 state_mark[REPLICA_STATE_COUNT], in_flight_mark; /* values at the segment's start */
+    struct metrics_launch *launches;                        /* owned; by launch number */
+    size_t launch_count, launch_capacity;
+    int64_t kv_peak; /* -1: not told */
+    double floor_h, ideal_h, peak_h;
+};
+
+struct metrics_class_live {
+    uint64_t arrived, admitted, outcomes[OUTCOME_COUNT], zero_output, preemptions;
+    uint64_t attained, missed;
+};
+
+/* Facts that only the audit reads. */
+struct metrics_ledger {
+    int128 in_flight_ps, sojourn_ps; /* ∫N dt stepwise; Σ(end − arrival) */
+    int64_t in_flight, last_ps;
+    uint64_t arrived, ended, disordered;
+    uint64_t admitted_prompt, admitted_events;        /* by ADMIT events */
+    uint64_t record_prompt, record_admitted;          /* by final records */
+    uint64_t unbalanced, first_tokens, record_firsts; /* prefilled, prompt ≠ cached + computed */
+    uint64_t emitted, unfinished;                     /* by final records */
+    uint64_t executed_prefill, gaps;                  /* by observations */
+    uint64_t record_prefill;                          /* computed + recomputed */
+    uint64_t counted_first, counted_tpot, counted_queue; /* by final records, counted requests */
+    uint64_t state_faults, stray_ends;
+};
+
+struct metrics {
+    struct arena arena; /* names, audit texts */
+    struct metrics_pool *pools;
+    struct metrics_class *classes;
+    size_t pool_count, class_count;
+    int64_t warmup_ps, horizon_ps, interval_ps, end_ps;
+    size_t intervals;     /* before the horizon */
+    size_t rows_finished; /* ≤ intervals + 1 */
+    uint32_t stray_pool;  /* where an unset pool index goes: 0 with one pool, else pool_count */
+    bool per_class_sets;  /* more than one class */
+    bool finished, audited;
+
+    struct metrics_segment current, next;
+    struct metrics_cell *cells;     /* owned; [(intervals + 1) · (pools + 1)] */
+    struct metrics_cell *outside;   /* owned; [pools + 1]: before warmup, uncounted requests */
+    struct metrics_hour *hours;     /* owned; [(intervals + 1) · pools] */
+    struct metrics_hour *hours_all; /* owned; [intervals + 1] */
+    struct metrics_live *live;      /* owned; [pools + 1] */
+    int64_t fleet_held, fleet_ready;
+    struct metrics_set *totals;            /* owned; [pools + 1]: whole run by pool; [pools]: all */
+    struct metrics_set *scratch;           /* owned; one, for the fleet's row */
+    struct metrics_set *class_sets;        /* owned; [classes] (ttft, tpot, e2e) */
+    struct metrics_class_live *class_live; /* owned; [classes] */
+    struct metrics_ledger ledger;
+
+    struct metrics_scale_event *scale_events; /* owned */
+    size_t scale_count, scale_capacity;
+    struct metrics_summary *summaries;             /* owned; [1 + pools] */
+    struct metrics_class_summary *class_summaries; /* owned; [classes] */
+    struct metrics_check *checks;                  /* owned */
+    size_t check_count, check_capacity;
+};
+
+extern const struct metrics_latency metrics_latency_none; /* of nothing */
+
+/* The edge that follows time_ps (> time_ps): interval edge, warmup or horizon; TIME_NEVER from the
+ * horizon on. */
+int64_t metrics_edge_after(const struct metrics *m, int64_t time_ps);
+/* The cells of the row that time_ps falls in; those outside every row before warmup. */
+struct metrics_cell *metrics_cells_at(const struct metrics *m, int64_t time_ps);
+/* The billing surplus of a launch held for held_ps: increments and minimum. */
+int64_t metrics_billing_surplus(const struct metrics_pool *pool, int64_t held_ps);
+/* Latency columns of the segment's row from its histograms (metrics_rows.c). */
+void metrics_rows_close(struct metrics *m, const struct metrics_segment *segment);
+/* Summaries (metrics_rows.c). */
+void metrics_rows_summarise(struct metrics *m);
+void metrics_set_init(struct metrics_set *set);
+
+#endif

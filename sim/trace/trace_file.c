@@ -1,0 +1,172 @@
+/* Files on disk: temporary names, sync and rename, and clear words when that fails. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/check.h"
+#include "sim/trace/trace_internal.h"
+
+static char *name_with(const char *path, const char *suffix, long number)
+{
+    size_t size = strlen(path) + strlen(suffix) + 24;
+    char *name = memory_alloc(size);
+    if (number >= 0) {
+        snprintf(name, size, "%s%s%ld", path, suffix, number);
+    } else {
+        snprintf(name, size, "%s%s", path, suffix);
+    }
+    return name;
+}
+
+char *trace_file_temporary(const char *path)
+{
+    return name_with(path, ".tmp-", (long)getpid());
+}
+
+char *trace_file_partial(const char *path)
+{
+    return name_with(path, ".part", -1);
+}
+
+/* The folder of a path: malloc'd. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash) {
+        return name_with(".", "", -1);
+    }
+    size_t length = slash == path ? 1 : (size_t)(slash - path);
+    char *folder = memory_alloc(length + 1);
+    memcpy(folder, path, length);
+    folder[length] = '\0';
+    return folder;
+}
+
+static void write_error(struct errors *errors, const char *path, int reason)
+{
+    errors_add(errors, SEVERITY_ERROR, NULL, "cannot write %s: %s", path, strerror(reason));
+}
+
+bool trace_target_check(const char *path, bool force, struct errors *errors)
+{
+    struct stat status;
+    if (stat(path, &status) == 0) {
+        if (S_ISDIR(status.st_mode)) {
+            errors_add(errors, SEVERITY_ERROR, NULL, "cannot write %s: it is a folder", path);
+            return false;
+        }
+        if (!force) {
+            errors_add(errors, SEVERITY_ERROR, NULL,
+                       "%s exists already; --force overwrites it, -o writes elsewhere", path);
+            return false;
+        }
+    }
+    char *folder = folder_of(path);
+    bool ok = true;
+    if (stat(folder, &status) != 0) {
+        errors_add(errors, SEVERITY_ERROR, NULL, "cannot write %s: folder %s: %s", path, folder,
+                   strerror(errno));
+        ok = false;
+    } else if (!S_ISDIR(status.st_mode)) {
+        write_error(errors, path, ENOTDIR);
+        ok = false;
+    } else if (access(folder, W_OK | X_OK) != 0) {
+        errors_add(errors, SEVERITY_ERROR, NULL, "cannot write %s: folder %s: %s", path, folder,
+                   strerror(errno));
+        ok = false;
+    }
+    free(folder);
+    return ok;
+}
+
+/* A rename is on disk only when its folder is; where folders cannot be synced, the file still is.
+ */
+static void folder_sync(const char *path)
+{
+    char *folder = folder_of(path);
+    int fd = open(folder, O_RDONLY);
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+    free(folder);
+}
+
+static bool rename_synced(const char *path, const char *temporary, struct errors *errors)
+{
+    if (rename(temporary, path) != 0) {
+        write_error(errors, path, errno);
+        unlink(temporary);
+        return false;
+    }
+    folder_sync(path);
+    return true;
+}
+
+static int write_all(int fd, const unsigned char *bytes, size_t size)
+{
+    while (size > 0) {
+        size_t piece = size < ((size_t)1 << 26) ? size : (size_t)1 << 26;
+        ssize_t written = write(fd, bytes, piece);
+        if (written < 0 && errno != EINTR) {
+            return errno;
+        }
+        if (written > 0) {
+            bytes += written;
+            size -= (size_t)written;
+        }
+    }
+    return 0;
+}
+
+bool trace_file_replace(const char *path, const char *temporary, const void *bytes, size_t size,
+                        struct errors *errors)
+{
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (fd < 0) {
+        write_error(errors, path, errno);
+        return false;
+    }
+    int reason = write_all(fd, bytes, size);
+    if (reason == 0 && fsync(fd) != 0) {
+        reason = errno;
+    }
+    if (close(fd) != 0 && reason == 0) {
+        reason = errno;
+    }
+    if (reason != 0) {
+        write_error(errors, path, reason);
+        unlink(temporary);
+        return false;
+    }
+    return rename_synced(path, temporary, errors);
+}
+
+bool trace_file_commit(const char *path, const char *temporary, struct errors *errors)
+{
+    int fd = open(temporary, O_RDONLY);
+    int reason = fd < 0 ? errno : 0;
+    if (fd >= 0 && fsync(fd) != 0) {
+        reason = errno;
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (reason != 0) {
+        write_error(errors, path, reason);
+        unlink(temporary);
+        return false;
+    }
+    return rename_synced(path, temporary, errors);
+}
+
+void trace_partial_remove(const char *path)
+{
+    char *partial = trace_file_partial(path);
+    unlink(partial);
+    free(partial);
+}
