@@ -187,6 +187,7 @@ bool form_batch(struct replica *r, int64_t t)
         }
         /* A lone sequence always fits (engine_can_serve), so this ends. */
     } while (preempted && r->run.count == 0);
+    kv_mark(&r->kv);
     batch_compose(r);
     return preempted;
 }

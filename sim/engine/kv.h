@@ -35,6 +35,11 @@ static inline int64_t kv_available(const struct kv *kv)
 static inline void kv_take(struct kv *kv, int64_t blocks)
 {
     kv->used += blocks;
+}
+/* Notes the use at an instant: called when a batch is formed or settled, not in the middle of it.
+ */
+static inline void kv_mark(struct kv *kv)
+{
     if (kv->used > kv->peak) {
         kv->peak = kv->used;
     }

@@ -93,20 +93,17 @@ static void report_steps(const struct replica *r, uint32_t k, int64_t elapsed_ps
     obs_emit(&r->engine->sink, &obs);
 }
 
-/* Stores `tokens` more of a prefill, telling first computation from recomputation. */
+/* Stores `tokens` more of a prefill. Prompt tokens beyond anything it ever had stored are computed
+ * for the first time; the rest is recomputation after a preemption. */
 static void prefill_store(struct sequence *s, uint32_t tokens)
 {
-    uint32_t from = s->stored;
-    uint32_t to = from + tokens;
     uint32_t prompt = s->record.request.prompt_tokens;
-    if (from < s->high) {
-        s->record.recomputed_tokens += (to < s->high ? to : s->high) - from;
-        from = to < s->high ? to : s->high;
-    }
-    if (from < prompt) {
-        s->record.computed_tokens += (to < prompt ? to : prompt) - from;
-    }
-    s->stored = to;
+    uint32_t from = s->stored > s->high ? s->stored : s->high;
+    uint32_t to = s->stored + tokens < prompt ? s->stored + tokens : prompt;
+    uint32_t first_time = to > from ? to - from : 0;
+    s->record.computed_tokens += first_time;
+    s->record.recomputed_tokens += tokens - first_time;
+    s->stored += tokens;
 }
 
 /* Accounts the first k iterations of the span and moves its origin behind them. The one primitive
@@ -129,6 +126,7 @@ static void settle(struct replica *r, uint32_t k)
         index = s->next;
     }
     kv_start(&r->kv, whole ? k - 1 : k);
+    kv_mark(&r->kv);
     r->origin_ps += elapsed_ps;
     r->iteration += k;
     r->span -= k;

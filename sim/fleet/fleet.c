@@ -102,18 +102,18 @@ static uint32_t pool_to_wait_in(const struct fleet *f, const uint32_t *pools, ui
 }
 
 static void end_at_once(struct fleet *f, const struct request *request, uint32_t pool,
-                        enum outcome outcome)
+                        uint32_t replica, enum outcome outcome)
 {
     struct request_record record = {.request = *request,
                                     .admitted_ps = TIME_NONE,
                                     .first_token_ps = TIME_NONE,
                                     .end_ps = request->arrival_ps,
                                     .pool = pool,
-                                    .replica = UINT32_MAX,
+                                    .replica = replica,
                                     .outcome = outcome};
     struct obs obs = {.kind = OBS_END,
                       .pool = pool,
-                      .replica = UINT32_MAX,
+                      .replica = replica,
                       .time_ps = request->arrival_ps,
                       .u.record = &record};
     take(f, &obs);
@@ -139,7 +139,7 @@ uint32_t fleet_arrive(struct fleet *f, const struct request *request, const uint
     uint32_t count = pools_that_can(f, request, pools, pool_count, can);
     if (count == 0) {
         observe_arrival(f, request, pools[0]);
-        end_at_once(f, request, pools[0], OUTCOME_UNSERVABLE);
+        end_at_once(f, request, pools[0], UINT32_MAX, OUTCOME_UNSERVABLE);
         return SEQUENCE_NONE;
     }
     uint32_t slot = ROUTER_NONE;
@@ -151,7 +151,8 @@ uint32_t fleet_arrive(struct fleet *f, const struct request *request, const uint
     bool room = slot == ROUTER_NONE ? fleet_pool_has_room(f, pool)
                                     : replica_has_room(&f->slots[slot].replica);
     if (!room) {
-        end_at_once(f, request, pool, OUTCOME_REFUSED);
+        uint32_t replica = slot == ROUTER_NONE ? UINT32_MAX : f->slots[slot].launch;
+        end_at_once(f, request, pool, replica, OUTCOME_REFUSED);
         return SEQUENCE_NONE;
     }
     uint32_t sequence = sequence_acquire(&f->sequences, request);

@@ -196,14 +196,23 @@ void fleet_pool_start(struct fleet *f, uint32_t pool)
 bool fleet_pool_has_room(const struct fleet *f, uint32_t index)
 {
     const struct fleet_pool *pool = &f->pools[index];
-    if (pool->engine.max_queue == INT64_MAX) {
+    int64_t queue = pool->engine.max_queue;
+    if (pool->ready + pool->starting == 0) {
+        return false; /* nobody is there to wait for */
+    }
+    if (queue == INT64_MAX) {
         return true;
     }
-    int64_t limit = pool->ready == 0
-                        ? pool->engine.max_queue
-                        : pool->ready * (pool->engine.max_num_seqs + pool->engine.max_queue);
-    /* The request that asks is in flight already. */
-    return (int64_t)pool->in_flight - 1 < limit;
+    if (pool->ready == 0) {
+        return pool->queue.count < queue;
+    }
+    int64_t there = pool->queue.count;
+    for (uint32_t i = 0; i < f->slot_count; i++) {
+        if (f->slots[i].pool == index && is_ready(&f->slots[i])) {
+            there += replica_in_flight(&f->slots[i].replica);
+        }
+    }
+    return there < pool->ready * (pool->engine.max_num_seqs + queue);
 }
 
 void fleet_pool_wait(struct fleet *f, uint32_t index, uint32_t sequence, int64_t t)

@@ -49,8 +49,9 @@ void fleet_pool_init(struct fleet *f, uint32_t pool, const struct fleet_pool_con
 void fleet_pool_free(struct fleet_pool *pool);
 /* Makes the initial replicas ready and pushes the first decision. */
 void fleet_pool_start(struct fleet *f, uint32_t pool);
-/* Whether the pool's own queue may take one more request: in flight below Σ over ready replicas of
- * max_num_seqs + max_queue; without a ready replica, fewer than max_queue waiting. */
+/* Whether the pool's own queue may take one more request: running + waiting below the sum over its
+ * ready replicas of max_num_seqs + max_queue; while all of them are starting, fewer than max_queue
+ * waiting; with none at all, never. */
 bool fleet_pool_has_room(const struct fleet *f, uint32_t pool);
 /* A request joins the pool's own queue at t. */
 void fleet_pool_wait(struct fleet *f, uint32_t pool, uint32_t sequence, int64_t t);

@@ -1,0 +1,196 @@
+#include "sim/run/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/run/run_internal.h"
+#include "sim/workload/workload_export.h"
+
+/* Where time 0 is when neither the scenario nor a trace says: 2026-01-01T00:00:00Z. */
+enum { DEFAULT_START_UNIX_S = 1767225600 };
+
+size_t run_class_count(const struct run *run)
+{
+    return run->config.workload.count;
+}
+
+size_t run_pool_count(const struct run *run)
+{
+    return run->config.fleet.pools.count;
+}
+
+static void classes_resolve(struct run *run)
+{
+    size_t classes = run_class_count(run), pools = run_pool_count(run);
+    run->class_pools = arena_alloc(&run->arena, classes * sizeof *run->class_pools);
+    run->class_pool_count = arena_alloc(&run->arena, classes * sizeof *run->class_pool_count);
+    const struct traffic_config **traffic =
+        arena_alloc(&run->arena, classes * sizeof(struct traffic_config *));
+    for (size_t c = 0; c < classes; c++) {
+        const struct class_config *class = config_class(&run->config, c);
+        uint32_t *list = arena_alloc(&run->arena, pools * sizeof *list);
+        uint32_t count = 0;
+        for (size_t p = 0; p < pools; p++) {
+            bool listed = class->pools.count == 0;
+            for (size_t k = 0; k < class->pools.count && !listed; k++) {
+                listed = strcmp(((const char *const *)class->pools.items)[k],
+                                config_pool(&run->config, p)->name) == 0;
+            }
+            if (listed) {
+                list[count++] = (uint32_t)p;
+            }
+        }
+        run->class_pools[c] = list;
+        run->class_pool_count[c] = count;
+        traffic[c] = &class->traffic;
+    }
+    run->workload_config = (struct workload_config){
+        .classes = traffic,
+        .class_count = classes,
+        .seed = (uint64_t)run->config.seed,
+        .replication = (uint32_t)run->config.replication,
+        .start_unix_s = run->config.start_unix_s,
+        .horizon_ps =
+            run->config.horizon_ps == FIELD_INT_UNSET ? TIME_NONE : run->config.horizon_ps,
+    };
+}
+
+static bool models_build(struct run *run, const struct locator *where, struct errors *errors)
+{
+    size_t pools = run_pool_count(run);
+    bool ok = true;
+    run->models = arena_alloc(&run->arena, pools * sizeof *run->models);
+    for (size_t p = 0; p < pools; p++) {
+        const struct variant_value *value = &config_pool(&run->config, p)->step_time;
+        const struct step_model_type *type = value->type->ops;
+        char path[64];
+        struct source_pos pos;
+        snprintf(path, sizeof path, "fleet.pools[%zu].step_time", p);
+        where->find(where->self, path, &pos);
+        run->models[p].type = type;
+        run->models[p].model = type->build(value->config, &run->arena, errors, &pos);
+        ok &= run->models[p].model != NULL;
+    }
+    return ok;
+}
+
+/* Everything that can be wrong is looked for before the first of it stops us. */
+static bool build(struct run *run, struct errors *errors)
+{
+    struct locator where = scenario_locator(run->scenario);
+    bool ok = config_validate(&run->config, &where, errors);
+    classes_resolve(run);
+    ok &= models_build(run, &where, errors);
+    run->workload = workload_open(&run->workload_config, &where, errors);
+    return ok && run->workload != NULL && run_plan_make(run, &where, errors);
+}
+
+struct run *run_open(const struct run_request *request, struct errors *errors)
+{
+    struct run *run = memory_zero(1, sizeof *run);
+    arena_init(&run->arena);
+    struct scenario_request load = {
+        .name = request->scenario,
+        .folders = request->folders,
+        .sets = request->sets,
+        .set_count = request->set_count,
+        .root = config_fields,
+        .target = &run->config,
+    };
+    run->scenario = scenario_load(&load, &run->arena, errors);
+    if (run->scenario == NULL || !build(run, errors)) {
+        run_free(run);
+        return NULL;
+    }
+    /* The echo shows what is in force, so what a trace supplied is filled in. */
+    run->config.horizon_ps = workload_horizon(run->workload);
+    run->config.start_unix_s = workload_start(run->workload);
+    run->resolved = field_yaml(config_fields, &run->config, &run->arena);
+    return run;
+}
+
+void run_free(struct run *run)
+{
+    if (run == NULL) {
+        return;
+    }
+    if (run->stream != NULL) {
+        trace_stream_abort(run->stream);
+    }
+    if (run->fleet != NULL) {
+        fleet_free(run->fleet);
+        event_queue_free(&run->queue);
+    }
+    if (run->metrics != NULL) {
+        metrics_free(run->metrics);
+    }
+    if (run->workload != NULL) {
+        workload_close(run->workload);
+    }
+    if (run->scenario != NULL) {
+        scenario_free(run->scenario);
+    }
+    arena_free(&run->arena);
+    free(run);
+}
+
+const struct run_config *run_config(const struct run *run)
+{
+    return &run->config;
+}
+
+const struct metrics *run_metrics(const struct run *run)
+{
+    return run->metrics;
+}
+
+const struct workload *run_workload(const struct run *run)
+{
+    return run->workload;
+}
+
+const char *run_resolved(const struct run *run)
+{
+    return run->resolved;
+}
+
+int64_t run_start(const struct run *run)
+{
+    return run->config.start_unix_s;
+}
+
+int64_t run_horizon(const struct run *run)
+{
+    return run->config.horizon_ps;
+}
+
+double run_capacity(const struct run *run, size_t pool)
+{
+    return run->plans[pool].capacity;
+}
+
+uint32_t run_initial_replicas(const struct run *run, size_t pool)
+{
+    return run->plans[pool].initial_replicas;
+}
+
+bool run_export_trace(const struct run *run, const char *path, bool force, struct errors *errors)
+{
+    if (!trace_target_check(path, force, errors)) {
+        return false;
+    }
+    struct locator where = scenario_locator(run->scenario);
+    struct workload *again = workload_open(&run->workload_config, &where, errors);
+    if (again == NULL) {
+        return false;
+    }
+    size_t classes = run_class_count(run);
+    const char **names = memory_alloc(classes * sizeof *names);
+    for (size_t c = 0; c < classes; c++) {
+        names[c] = config_class(&run->config, c)->traffic.name;
+    }
+    int64_t rows = workload_export(again, names, path, errors);
+    free(names);
+    workload_close(again);
+    return rows >= 0;
+}

@@ -1,0 +1,66 @@
+/* Inside sim/run: the state behind struct run. */
+#ifndef FLEETSIM_SIM_RUN_RUN_INTERNAL_H
+#define FLEETSIM_SIM_RUN_RUN_INTERNAL_H
+
+#include <time.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/digest.h"
+#include "sim/base/event_queue.h"
+#include "sim/fleet/fleet.h"
+#include "sim/run/request_log.h"
+#include "sim/run/run.h"
+#include "sim/scenario/scenario.h"
+#include "sim/trace/trace.h"
+
+/* What the plan of a pool rests on. */
+struct run_plan {
+    double capacity;    /* requests/s of one replica at full utilisation; NaN: unknown */
+    bool classes_known; /* every class that may use the pool may use no other */
+    uint32_t initial_replicas;
+};
+
+struct run {
+    struct arena arena;
+    struct scenario *scenario;
+    struct run_config config;
+    const char *resolved;
+    struct workload_config workload_config;
+    struct workload *workload;
+    uint32_t **class_pools; /* [classes][class_pool_count[c]]: pool indices */
+    uint32_t *class_pool_count;
+    struct step_model *models; /* [pools] */
+    struct run_plan *plans;    /* [pools] */
+
+    struct metrics *metrics;
+    struct fleet *fleet;
+    struct event_queue queue;
+    struct digest digest;
+    int64_t end_ps; /* when everything was over */
+    uint64_t arrived;
+    uint64_t events;
+    double wall_s;
+    struct trace_stream *stream; /* rows of the HDF5 requests group; NULL: none */
+};
+
+size_t run_class_count(const struct run *run);
+size_t run_pool_count(const struct run *run);
+
+/* run_plan.c: capacities, references and needs. */
+/* Expected arrivals per second at t of the classes that use only this pool. */
+double run_plan_rate(const struct run *run, size_t pool, int64_t time_ps);
+/* Replicas needed for that rate at the utilisation target; NaN: unknown. */
+double run_plan_need(const struct run *run, size_t pool, double rate);
+/* Fills plans; an error where a default needs a capacity that is not known. */
+bool run_plan_make(struct run *run, const struct locator *where, struct errors *errors);
+/* Hands references and needs to the metrics. */
+void run_plan_publish(struct run *run);
+
+/* run_output.c. */
+/* Saves the finished hours beside path. */
+bool run_output_partial(struct run *run, const char *path, struct errors *errors);
+/* Opens the stream of the requests group. */
+struct trace_stream *run_output_stream(struct run *run, const char *path, bool force,
+                                       struct errors *errors);
+
+#endif

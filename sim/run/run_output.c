@@ -1,0 +1,169 @@
+/* The HDF5 file of a run: which tables it has, from whose columns. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sim/run/run_internal.h"
+#include "sim/run/version.h"
+
+enum { TABLES_MAX = 8, TEXTS_MAX = 4, META_MAX = 16 };
+
+/* What run_write hands to trace_write; pointers into the run and into itself. */
+struct output {
+    struct trace_run trace;
+    struct trace_table tables[TABLES_MAX];
+    struct trace_text texts[TEXTS_MAX];
+    struct trace_meta meta[META_MAX];
+    const char **pool_names;    /* owned */
+    const char **summary_names; /* owned: "all", then the pools */
+    const char **class_names;   /* owned */
+};
+
+static void names_fill(struct output *o, const struct run *run)
+{
+    size_t pools = run_pool_count(run), classes = run_class_count(run);
+    o->pool_names = memory_alloc(pools * sizeof *o->pool_names);
+    o->summary_names = memory_alloc((pools + 1) * sizeof *o->summary_names);
+    o->class_names = memory_alloc(classes * sizeof *o->class_names);
+    o->summary_names[0] = "all";
+    for (size_t p = 0; p < pools; p++) {
+        o->pool_names[p] = o->summary_names[p + 1] = config_pool(&run->config, p)->name;
+    }
+    for (size_t c = 0; c < classes; c++) {
+        o->class_names[c] = config_class(&run->config, c)->traffic.name;
+    }
+}
+
+static void names_free(struct output *o)
+{
+    free(o->pool_names);
+    free(o->summary_names);
+    free(o->class_names);
+}
+
+static void add_table(struct output *o, struct trace_table table)
+{
+    o->tables[o->trace.table_count++] = table;
+}
+
+static void tables_fill(struct output *o, const struct run *run)
+{
+    size_t events;
+    const struct metrics_scale_event *scaling = metrics_scale_events(run->metrics, &events);
+    add_table(o, (struct trace_table){
+                     .group = "hourly",
+                     .doc = "One row per interval and pool; the last one is the drain after the "
+                            "horizon, which is not billed",
+                     .shape = TRACE_SERIES,
+                     .columns = metrics_hour_columns,
+                     .rows = metrics_hours(run->metrics),
+                     .row_count = metrics_hour_count(run->metrics),
+                     .row_size = sizeof(struct metrics_hour),
+                     .start_offset = offsetof(struct metrics_hour, start_ps),
+                     .end_offset = offsetof(struct metrics_hour, end_ps),
+                     .dimension = "pool",
+                     .labels = o->pool_names,
+                     .series_count = run_pool_count(run)});
+    add_table(o, (struct trace_table){.group = "scaling",
+                                      .doc = "One row per autoscaler decision that changed a pool",
+                                      .shape = TRACE_LIST,
+                                      .columns = metrics_scaling_columns,
+                                      .rows = scaling,
+                                      .row_count = events,
+                                      .row_size = sizeof(struct metrics_scale_event),
+                                      .dimension = "event"});
+    if (!o->trace.complete) {
+        return;
+    }
+    add_table(o, (struct trace_table){.group = "summary",
+                                      .doc = "The whole run: all pools together, then each",
+                                      .shape = TRACE_LABELS,
+                                      .columns = metrics_summary_columns,
+                                      .rows = metrics_summaries(run->metrics),
+                                      .row_count = 1 + run_pool_count(run),
+                                      .row_size = sizeof(struct metrics_summary),
+                                      .dimension = "pool",
+                                      .labels = o->summary_names});
+    add_table(o, (struct trace_table){.group = "classes",
+                                      .doc = "The whole run by class of requests",
+                                      .shape = TRACE_LABELS,
+                                      .columns = metrics_class_columns,
+                                      .rows = metrics_class_summaries(run->metrics),
+                                      .row_count = run_class_count(run),
+                                      .row_size = sizeof(struct metrics_class_summary),
+                                      .dimension = "class",
+                                      .labels = o->class_names});
+}
+
+static void add_meta(struct output *o, const char *name, const char *text, uint64_t number,
+                     const char *doc)
+{
+    o->meta[o->trace.meta_count++] =
+        (struct trace_meta){.name = name, .text = text, .number = number, .doc = doc};
+}
+
+static void output_fill(struct output *o, const struct run *run, const char *digest, bool complete)
+{
+    *o = (struct output){
+        .trace = {.title = run->config.description[0] ? run->config.description : run->config.name,
+                  .start_unix_s = run->config.start_unix_s,
+                  .tables = o->tables,
+                  .texts = o->texts,
+                  .meta = o->meta,
+                  .complete = complete}};
+    names_fill(o, run);
+    tables_fill(o, run);
+    o->texts[0] = (struct trace_text){"scenario", "given", scenario_text(run->scenario),
+                                      "The scenario file as it was given"};
+    o->texts[1] = (struct trace_text){"scenario", "resolved", run->resolved,
+                                      "Every value as applied, defaults and overrides included"};
+    o->trace.text_count = 2;
+    add_meta(o, "name", run->config.name, 0, "The scenario's name");
+    add_meta(o, "version", VERSION_TEXT, 0, "Version of fleetsim");
+    add_meta(o, "git", VERSION_REVISION, 0, "Revision of its source");
+    add_meta(o, "compiler", VERSION_COMPILER, 0, "What compiled it");
+    add_meta(o, "flags", VERSION_FLAGS, 0, "Build type");
+    add_meta(o, "seed", NULL, (uint64_t)run->config.seed, "Seed of all chance in the run");
+    add_meta(o, "replication", NULL, (uint64_t)run->config.replication, "Replication number");
+    if (complete) {
+        add_meta(o, "digest", digest, 0, "Fingerprint of everything that happened, in order");
+    }
+}
+
+bool run_write(struct run *run, const char *path, bool force, struct errors *errors)
+{
+    struct output o;
+    struct run_totals totals = run_totals(run);
+    output_fill(&o, run, totals.digest, true);
+    bool ok;
+    if (run->stream != NULL) {
+        ok = trace_stream_close(run->stream, &o.trace, errors);
+        run->stream = NULL;
+    } else {
+        ok = trace_write(&o.trace, path, force, errors);
+    }
+    names_free(&o);
+    return ok;
+}
+
+bool run_output_partial(struct run *run, const char *path, struct errors *errors)
+{
+    struct output o;
+    metrics_refresh(run->metrics);
+    output_fill(&o, run, NULL, false);
+    bool ok = trace_partial_write(&o.trace, path, errors);
+    names_free(&o);
+    return ok;
+}
+
+struct trace_stream *run_output_stream(struct run *run, const char *path, bool force,
+                                       struct errors *errors)
+{
+    struct trace_stream_config config = {
+        .group = "requests",
+        .doc = "One row per request, in order of arrival; class and pool are indices",
+        .dimension = "request",
+        .columns = metrics_request_columns,
+        .row_size = sizeof(struct request_record),
+        .start_unix_s = run->config.start_unix_s};
+    return trace_stream_open(path, force, &config, errors);
+}

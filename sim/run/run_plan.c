@@ -1,0 +1,163 @@
+/* What a plan on paper says of the run: capacities, the need by hour, and the references floor,
+ * ideal and peak (docs/output.md has the definitions). */
+#include <math.h>
+#include <stdio.h>
+
+#include "sim/base/check.h"
+#include "sim/fleet/autoscaler.h"
+#include "sim/run/run_internal.h"
+
+/* Rounding noise of a double must not order a replica: need 272.9999999999 is 273, 273.0000000001
+ * too. */
+static const double NEED_SLACK = 1e-9;
+
+static bool class_uses_only(const struct run *run, size_t class, size_t pool)
+{
+    return run->class_pool_count[class] == 1 && run->class_pools[class][0] == pool;
+}
+
+static bool class_may_use(const struct run *run, size_t class, size_t pool)
+{
+    for (uint32_t i = 0; i < run->class_pool_count[class]; i++) {
+        if (run->class_pools[class][i] == pool) {
+            return true;
+        }
+    }
+    return false;
+}
+
+double run_plan_rate(const struct run *run, size_t pool, int64_t time_ps)
+{
+    double rate = 0;
+    for (size_t c = 0; c < run_class_count(run); c++) {
+        if (class_uses_only(run, c, pool)) {
+            rate += workload_rate(run->workload, c, time_ps);
+        }
+    }
+    return run->plans[pool].classes_known ? rate : NAN;
+}
+
+double run_plan_need(const struct run *run, size_t pool, double rate)
+{
+    double capacity =
+        run->plans[pool].capacity * config_pool(&run->config, pool)->target_utilization;
+    return ceil(rate / capacity - NEED_SLACK);
+}
+
+/* Expected arrivals of the pool in [from, to). */
+static double expected(const struct run *run, size_t pool, int64_t from_ps, int64_t to_ps)
+{
+    double sum = 0;
+    for (size_t c = 0; c < run_class_count(run); c++) {
+        if (class_uses_only(run, c, pool)) {
+            sum += workload_expected(run->workload, c, from_ps, to_ps);
+        }
+    }
+    return sum;
+}
+
+/* Requests/s of one replica at the pool's mean lengths, weighted by expected requests. */
+static double capacity_of(const struct run *run, size_t pool)
+{
+    const struct pool_config *config = config_pool(&run->config, pool);
+    const struct step_model *model = &run->models[pool];
+    if (!isnan(config->capacity)) {
+        return config->capacity;
+    }
+    double requests = 0, prompt = 0, output = 0;
+    for (size_t c = 0; c < run_class_count(run); c++) {
+        if (class_uses_only(run, c, pool)) {
+            double n = workload_expected(run->workload, c, 0, workload_horizon(run->workload));
+            requests += n;
+            prompt += n * workload_mean_prompt(run->workload, c);
+            output += n * workload_mean_output(run->workload, c);
+        }
+    }
+    if (model->type->capacity == NULL || !(requests > 0)) {
+        return NAN;
+    }
+    return model->type->capacity(model->model, prompt / requests, output / requests);
+}
+
+static bool plan_pool(struct run *run, size_t pool, const struct locator *where,
+                      struct errors *errors)
+{
+    const struct pool_config *config = config_pool(&run->config, pool);
+    struct run_plan *plan = &run->plans[pool];
+    plan->classes_known = true;
+    for (size_t c = 0; c < run_class_count(run); c++) {
+        plan->classes_known &= class_uses_only(run, c, pool) || !class_may_use(run, c, pool);
+    }
+    plan->capacity = plan->classes_known ? capacity_of(run, pool) : config->capacity;
+    const struct autoscaler_type *type = config->autoscaler.type->ops;
+    uint32_t min, max, initial;
+    type->limits(config->autoscaler.config, &min, &max, &initial);
+    if (config->initial_replicas != FIELD_INT_UNSET) {
+        initial = (uint32_t)config->initial_replicas;
+    }
+    if (initial == UINT32_MAX) {
+        double need = run_plan_need(run, pool, run_plan_rate(run, pool, 0));
+        if (isnan(need)) {
+            char path[64];
+            struct source_pos pos;
+            snprintf(path, sizeof path, "fleet.pools[%zu]", pool);
+            where->find(where->self, path, &pos);
+            errors_add(errors, SEVERITY_ERROR, &pos,
+                       "pool '%s': state initial_replicas or capacity: the need at hour 0 does not "
+                       "follow from this step_time and these classes",
+                       config->name);
+            return false;
+        }
+        initial = (uint32_t)fmin(fmax(need, min), max);
+    }
+    plan->initial_replicas = initial;
+    return true;
+}
+
+bool run_plan_make(struct run *run, const struct locator *where, struct errors *errors)
+{
+    size_t pools = run_pool_count(run);
+    bool ok = true;
+    run->plans = arena_alloc(&run->arena, pools * sizeof *run->plans);
+    for (size_t p = 0; p < pools; p++) {
+        ok &= plan_pool(run, p, where, errors);
+    }
+    return ok;
+}
+
+/* References cover [warmup, horizon): an hour that is partly in it counts in part. */
+static void publish_references(struct run *run, size_t pool)
+{
+    int64_t from_ps = run->config.warmup_ps, to_ps = run->config.horizon_ps;
+    double gpus = config_gpus_per_replica(config_pool(&run->config, pool));
+    double ideal = 0, peak = 0;
+    for (int64_t hour = time_hour(from_ps); hour * PS_PER_HOUR < to_ps; hour++) {
+        int64_t begin = hour * PS_PER_HOUR, end = begin + PS_PER_HOUR;
+        double need = run_plan_need(run, pool, run_plan_rate(run, pool, begin));
+        begin = begin < from_ps ? from_ps : begin;
+        end = end > to_ps ? to_ps : end;
+        ideal += need * (double)(end - begin) / (double)PS_PER_HOUR;
+        peak = need > peak || isnan(need) ? need : peak;
+    }
+    double hours = (double)(to_ps - from_ps) / (double)PS_PER_HOUR;
+    double capacity = run->plans[pool].capacity;
+    double floor_hours = run->plans[pool].classes_known
+                             ? expected(run, pool, from_ps, to_ps) / capacity / 3600
+                             : NAN;
+    metrics_set_references(run->metrics, (uint32_t)pool, floor_hours * gpus, ideal * gpus,
+                           peak * hours * gpus);
+}
+
+void run_plan_publish(struct run *run)
+{
+    size_t rows = metrics_interval_count(run->metrics);
+    for (size_t p = 0; p < run_pool_count(run); p++) {
+        double gpus = config_gpus_per_replica(config_pool(&run->config, p));
+        publish_references(run, p);
+        for (size_t row = 0; row < rows; row++) {
+            double rate = run_plan_rate(run, p, metrics_interval_start(run->metrics, row));
+            metrics_set_need(run->metrics, (uint32_t)p, row, rate,
+                             run_plan_need(run, p, rate) * gpus);
+        }
+    }
+}

@@ -1,0 +1,415 @@
+/* The event loop. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "sim/base/check.h"
+#include "sim/run/run_internal.h"
+
+enum run_timer {
+    TIMER_EDGE = FLEET_TIMER_COUNT, /* an interval of the output ends */
+    TIMER_GAUGE,
+    TIMER_HORIZON,
+};
+
+/* How often the clock on the wall is looked at, in events; and then, in seconds, what is due. */
+enum { WALL_EVERY_EVENTS = 8192 };
+static const double PROGRESS_EVERY_S = 0.2, SAVE_EVERY_S = 2.0;
+
+struct loop {
+    struct run *run;
+    const struct run_options *options;
+    struct errors *errors;
+    struct request next; /* the arrival whose event is pending */
+    bool arrivals_left;
+    bool failed;
+    int64_t now_ps;
+    double began_s, progress_s, saved_s;
+    int64_t hours_saved;
+};
+
+static double wall_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The digest covers what happened to every request and every replica, in order. */
+static void digest_take(void *self, const struct obs *obs)
+{
+    struct digest *d = self;
+    switch (obs->kind) {
+    case OBS_ADMIT:
+    case OBS_FIRST_TOKEN:
+        digest_event(d, obs->kind, obs->time_ps, obs->u.record->request.id, obs->replica);
+        break;
+    case OBS_PREEMPT:
+        digest_event(d, obs->kind, obs->time_ps, obs->u.record->request.id,
+                     obs->u.record->emitted_tokens);
+        break;
+    case OBS_END:
+        digest_event(d, obs->kind, obs->time_ps, obs->u.record->request.id,
+                     obs->u.record->outcome + 16 * (uint64_t)obs->u.record->emitted_tokens);
+        break;
+    case OBS_REPLICA:
+        digest_event(d, obs->kind, obs->time_ps, obs->replica, obs->u.state->to);
+        break;
+    case OBS_SCALE:
+        digest_event(d, obs->kind, obs->time_ps, obs->pool, obs->u.scale->target);
+        break;
+    default: /* steps are reported when a span is settled, which is no event */
+        break;
+    }
+}
+
+static void report_progress(struct loop *loop, double wall_s, bool finished)
+{
+    if (loop->options->progress == NULL) {
+        return;
+    }
+    double share = (double)loop->now_ps / (double)loop->run->config.horizon_ps;
+    struct run_progress progress = {
+        .share = share < 1 ? share : 1,
+        .time_ps = loop->now_ps,
+        .arrived = loop->run->arrived,
+        .wall_s = wall_s - loop->began_s,
+        .hours_saved = loop->hours_saved,
+        .finished = finished,
+    };
+    loop->options->progress(loop->options->progress_self, &progress);
+}
+
+static void look_at_the_wall(struct loop *loop)
+{
+    double wall_s = wall_now();
+    if (wall_s - loop->progress_s >= PROGRESS_EVERY_S) {
+        loop->progress_s = wall_s;
+        report_progress(loop, wall_s, false);
+    }
+}
+
+/* Saves the hours finished so far, now and then: a run that is killed leaves them readable. */
+static void save_hours(struct loop *loop)
+{
+    struct run *run = loop->run;
+    double wall_s = wall_now();
+    if (loop->options->output_path == NULL || wall_s - loop->saved_s < SAVE_EVERY_S) {
+        return;
+    }
+    if (!run_output_partial(run, loop->options->output_path, loop->errors)) {
+        loop->failed = true;
+        return;
+    }
+    loop->hours_saved = (int64_t)metrics_hour_count(run->metrics);
+    loop->saved_s = wall_now();
+    report_progress(loop, loop->saved_s, false);
+}
+
+static void pull_arrival(struct loop *loop)
+{
+    struct run *run = loop->run;
+    switch (workload_next(run->workload, &loop->next, loop->errors)) {
+    case WORKLOAD_OK:
+        event_queue_push(&run->queue, loop->next.arrival_ps, EVENT_ARRIVAL, 0, 0);
+        break;
+    case WORKLOAD_END:
+        loop->arrivals_left = false;
+        break;
+    case WORKLOAD_FAILED:
+        loop->arrivals_left = false;
+        loop->failed = true;
+        break;
+    }
+}
+
+static void arrive(struct loop *loop)
+{
+    struct run *run = loop->run;
+    uint32_t class = loop->next.class_index;
+    run->arrived++;
+    fleet_arrive(run->fleet, &loop->next, run->class_pools[class], run->class_pool_count[class]);
+    pull_arrival(loop);
+}
+
+static void push_edge(struct run *run)
+{
+    int64_t edge = metrics_next_edge(run->metrics);
+    if (edge != TIME_NEVER) {
+        event_queue_push(&run->queue, edge, EVENT_TIMER, TIMER_EDGE, 0);
+    }
+}
+
+static void timer(struct loop *loop, const struct event *event)
+{
+    struct run *run = loop->run;
+    int64_t t = event->time_ps;
+    switch (event->kind) {
+    case TIMER_EDGE:
+        fleet_settle(run->fleet, t);
+        metrics_roll(run->metrics, t);
+        push_edge(run);
+        save_hours(loop);
+        break;
+    case TIMER_GAUGE:
+        fleet_gauge(run->fleet, t);
+        if (t + run->config.output.gauge_interval_ps < run->config.horizon_ps) {
+            event_queue_push(&run->queue, t + run->config.output.gauge_interval_ps, EVENT_TIMER,
+                             TIMER_GAUGE, 0);
+        }
+        break;
+    case TIMER_HORIZON:
+        if (!run->config.drain) {
+            fleet_cut(run->fleet, t);
+        }
+        break;
+    default:
+        fleet_timer(run->fleet, (enum fleet_timer)event->kind, event->payload, t);
+        break;
+    }
+}
+
+static bool over(const struct loop *loop)
+{
+    const struct run *run = loop->run;
+    return loop->failed ||
+           (loop->now_ps >= run->config.horizon_ps && !loop->arrivals_left &&
+            fleet_in_flight(run->fleet) == 0 && metrics_next_edge(run->metrics) == TIME_NEVER);
+}
+
+static void loop_run(struct loop *loop)
+{
+    struct run *run = loop->run;
+    struct event event;
+    while (!over(loop) && event_queue_pop(&run->queue, &event)) {
+        loop->now_ps = event.time_ps;
+        if (++run->events % WALL_EVERY_EVENTS == 0) {
+            look_at_the_wall(loop);
+        }
+        switch (event.class) {
+        case EVENT_ARRIVAL:
+            arrive(loop);
+            break;
+        case EVENT_STEP:
+            fleet_step(run->fleet, (uint32_t)event.payload, event.time_ps);
+            break;
+        case EVENT_TIMER:
+            timer(loop, &event);
+            break;
+        case EVENT_CANCEL:
+            check(false);
+            break;
+        }
+    }
+    check_msg(loop->failed || fleet_in_flight(run->fleet) == 0,
+              "the event queue ran dry with %llu requests in flight",
+              (unsigned long long)fleet_in_flight(run->fleet));
+}
+
+static struct metrics *metrics_make(const struct run *run)
+{
+    const struct run_config *config = &run->config;
+    size_t pools = run_pool_count(run), classes = run_class_count(run);
+    struct metrics_pool *pool = memory_zero(pools, sizeof *pool);
+    struct metrics_class *class = memory_zero(classes, sizeof *class);
+    for (size_t p = 0; p < pools; p++) {
+        const struct pool_config *c = config_pool(config, p);
+        pool[p] = (struct metrics_pool){.name = c->name,
+                                        .gpus_per_replica = config_gpus_per_replica(c),
+                                        .usd_per_gpu_hour = c->price.usd_per_gpu_hour,
+                                        .usd_low = c->price.low,
+                                        .usd_high = c->price.high,
+                                        .billing_increment_ps = c->price.billing_increment_ps,
+                                        .billing_minimum_ps = c->price.billing_minimum_ps};
+    }
+    for (size_t i = 0; i < classes; i++) {
+        const struct class_config *c = config_class(config, i);
+        class[i] = (struct metrics_class){.name = c->traffic.name,
+                                          .slo_ttft_ps = c->slo.ttft_ps,
+                                          .slo_tpot_ps = c->slo.tpot_ps,
+                                          .slo_e2e_ps = c->slo.e2e_ps,
+                                          .slo_attainment = c->slo.attainment};
+    }
+    struct metrics_config m = {.pools = pool,
+                               .pool_count = pools,
+                               .classes = class,
+                               .class_count = classes,
+                               .warmup_ps = config->warmup_ps,
+                               .horizon_ps = config->horizon_ps,
+                               .interval_ps = config->output.trace_interval_ps};
+    struct metrics *metrics = metrics_create(&m);
+    free(pool);
+    free(class);
+    return metrics;
+}
+
+static struct fleet *fleet_make(struct run *run, const struct obs_sink *sinks, size_t sink_count,
+                                bool step_by_step)
+{
+    size_t pools = run_pool_count(run);
+    struct fleet_pool_config *pool = arena_alloc(&run->arena, pools * sizeof *pool);
+    for (size_t p = 0; p < pools; p++) {
+        const struct pool_config *c = config_pool(&run->config, p);
+        pool[p] = (struct fleet_pool_config){.name = c->name,
+                                             .engine = &c->engine,
+                                             .model = run->models[p],
+                                             .max_queue = c->max_queue,
+                                             .initial_replicas = run->plans[p].initial_replicas,
+                                             .autoscaler = &c->autoscaler,
+                                             .cold_start = &c->cold_start};
+    }
+    struct fleet_config config = {.pools = pool,
+                                  .pool_count = (uint32_t)pools,
+                                  .router = &run->config.fleet.router,
+                                  .seed = (uint64_t)run->config.seed,
+                                  .replication = (uint32_t)run->config.replication,
+                                  .horizon_ps = run->config.horizon_ps,
+                                  .span_max = step_by_step ? 1 : ENGINE_SPAN_MAX,
+                                  .sinks = sinks,
+                                  .sink_count = sink_count};
+    return fleet_create(&config, &run->queue);
+}
+
+/* The per-request rows that were asked for: a CSV, the HDF5 group, both or none. */
+struct rows {
+    struct run *run;
+    struct request_log log;
+    FILE *csv;
+};
+
+static void rows_take(void *self, const struct request_record *record)
+{
+    struct rows *rows = self;
+    const struct run_config *config = &rows->run->config;
+    if (rows->csv != NULL) {
+        request_log_csv_row(
+            rows->csv, record, config_class(config, record->request.class_index)->traffic.name,
+            record->pool == UINT32_MAX ? "" : config_pool(config, record->pool)->name);
+    }
+    if (rows->run->stream != NULL) {
+        trace_stream_append(rows->run->stream, record);
+    }
+}
+
+static bool rows_open(struct rows *rows, struct run *run, const struct run_options *options,
+                      struct errors *errors)
+{
+    rows->run = run;
+    if (options->requests_path != NULL) {
+        if (!trace_target_check(options->requests_path, options->force, errors)) {
+            return false;
+        }
+        rows->csv = fopen(options->requests_path, "w");
+        if (rows->csv == NULL) {
+            errors_add(errors, SEVERITY_ERROR, NULL, "%s: cannot be written",
+                       options->requests_path);
+            return false;
+        }
+        request_log_csv_header(rows->csv);
+    }
+    if (run->config.output.requests && options->output_path != NULL) {
+        run->stream = run_output_stream(run, options->output_path, options->force, errors);
+        if (run->stream == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool rows_close(struct rows *rows, const char *path, struct errors *errors)
+{
+    bool ok = true;
+    if (rows->csv != NULL) {
+        ok = !ferror(rows->csv);
+        ok = fclose(rows->csv) == 0 && ok;
+        if (!ok) {
+            errors_add(errors, SEVERITY_ERROR, NULL, "%s: could not be written in full", path);
+        }
+    }
+    return ok;
+}
+
+static void loop_begin(struct loop *loop)
+{
+    struct run *run = loop->run;
+    loop->arrivals_left = true;
+    loop->began_s = loop->progress_s = loop->saved_s = wall_now();
+    pull_arrival(loop);
+    push_edge(run);
+    event_queue_push(&run->queue, 0, EVENT_TIMER, TIMER_GAUGE, 0);
+    event_queue_push(&run->queue, run->config.horizon_ps, EVENT_TIMER, TIMER_HORIZON, 0);
+}
+
+static void finish(struct run *run, int64_t now_ps)
+{
+    run->end_ps = now_ps > run->config.horizon_ps ? now_ps : run->config.horizon_ps;
+    for (uint32_t p = 0; p < run_pool_count(run); p++) {
+        metrics_set_kv_peak(run->metrics, p, fleet_kv_peak(run->fleet, p));
+    }
+    metrics_finish(run->metrics, run->end_ps);
+    struct fleet_totals totals = fleet_totals(run->fleet);
+    metrics_audit_add(run->metrics, "kv_blocks", totals.kv_blocks_leaked == 0,
+                      "%lld blocks held by replicas with nothing to do",
+                      (long long)totals.kv_blocks_leaked);
+    metrics_audit_add(run->metrics, "arrivals", totals.arrived == run->arrived,
+                      "the workload made %llu requests, the fleet saw %llu",
+                      (unsigned long long)run->arrived, (unsigned long long)totals.arrived);
+}
+
+bool run_simulate(struct run *run, const struct run_options *options, struct errors *errors)
+{
+    struct rows rows = {0};
+    if (!rows_open(&rows, run, options, errors)) {
+        rows_close(&rows, options->requests_path, errors);
+        return false;
+    }
+    bool with_rows = rows.csv != NULL || run->stream != NULL;
+    run->metrics = metrics_make(run);
+    run_plan_publish(run);
+    digest_init(&run->digest);
+    struct obs_sink sinks[3] = {metrics_sink(run->metrics),
+                                {.take = digest_take, .self = &run->digest}};
+    if (with_rows) {
+        request_log_init(&rows.log, rows_take, &rows);
+        sinks[2] = request_log_sink(&rows.log);
+    }
+    event_queue_init(&run->queue, 1);
+    struct loop loop = {.run = run, .options = options, .errors = errors};
+    run->fleet = fleet_make(run, sinks, with_rows ? 3 : 2, options->step_by_step);
+    loop_begin(&loop);
+    loop_run(&loop);
+    if (!loop.failed) {
+        finish(run, loop.now_ps);
+    }
+    double wall_s = wall_now();
+    run->wall_s = wall_s - loop.began_s;
+    report_progress(&loop, wall_s, true);
+    if (with_rows) {
+        request_log_free(&rows.log);
+    }
+    return rows_close(&rows, options->requests_path, errors) && !loop.failed;
+}
+
+struct run_totals run_totals(const struct run *run)
+{
+    struct fleet_totals fleet = fleet_totals(run->fleet);
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    struct run_totals totals = {
+        .wall_s = run->wall_s,
+        .events = run->events,
+        .spans = fleet.spans,
+        .iterations = fleet.iterations,
+        .requests_per_s = run->wall_s > 0 ? (double)run->arrived / run->wall_s : NAN,
+        .peak_rss_bytes = (uint64_t)usage.ru_maxrss * 1024,
+    };
+    snprintf(totals.digest, sizeof totals.digest, "%016llx", (unsigned long long)run->digest.state);
+    return totals;
+}
+
+const struct metrics_check *run_audit(const struct run *run, size_t *count, bool *ok)
+{
+    return metrics_audit(run->metrics, run->config.drain, count, ok);
+}
