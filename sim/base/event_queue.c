@@ -11,6 +11,7 @@
 enum { ORDER_CLASS_SHIFT = 62 };
 #define ORDER_SEQUENCE_MASK ((UINT64_C(1) << ORDER_CLASS_SHIFT) - 1)
 #define PLACE_FREE          UINT32_MAX
+#define REPLICA_NONE        UINT32_MAX
 
 struct event_entry {
     int64_t time_ps;
@@ -54,7 +55,7 @@ static void event_queue_grow(struct event_queue *q)
 
 void event_queue_init(struct event_queue *q, uint32_t replicas)
 {
-    *q = (struct event_queue){0};
+    *q = (struct event_queue){.taken = REPLICA_NONE};
     tournament_init(&q->steps, replicas);
     event_queue_grow(q);
 }
@@ -156,6 +157,15 @@ void event_queue_cancel(struct event_queue *q, event_handle handle)
     heap_remove(q, q->place[handle]);
 }
 
+/* Clears the slot of the step popped last, unless it was set again. */
+static inline void clear_taken(struct event_queue *q)
+{
+    if (q->taken != REPLICA_NONE) {
+        tournament_set(&q->steps, q->taken, TOURNAMENT_IDLE);
+        q->taken = REPLICA_NONE;
+    }
+}
+
 /* Whether the first event is the champion of the step tree. Between a step and a heap entry the
  * class decides a tie in time: no step is ever in the heap. */
 static inline bool step_is_first(const struct event_queue *q, uint64_t step_time)
@@ -171,6 +181,7 @@ static inline bool step_is_first(const struct event_queue *q, uint64_t step_time
 
 bool event_queue_pop(struct event_queue *q, struct event *event)
 {
+    clear_taken(q);
     uint64_t step_time = tournament_key(&q->steps);
     if (step_is_first(q, step_time)) {
         uint32_t replica = tournament_winner(&q->steps);
@@ -180,7 +191,7 @@ bool event_queue_pop(struct event_queue *q, struct event *event)
             .class = EVENT_STEP,
             .payload = replica,
         };
-        tournament_set(&q->steps, replica, TOURNAMENT_IDLE);
+        q->taken = replica;
         return true;
     }
     if (q->heap_count == 0) {
@@ -198,8 +209,9 @@ bool event_queue_pop(struct event_queue *q, struct event *event)
     return true;
 }
 
-int64_t event_queue_peek_time(const struct event_queue *q)
+int64_t event_queue_peek_time(struct event_queue *q)
 {
+    clear_taken(q);
     uint64_t step_time = tournament_key(&q->steps);
     if (step_is_first(q, step_time)) {
         return (int64_t)step_time;

@@ -31,6 +31,8 @@ struct event_queue {
     uint32_t *place;          /* owned; handle → heap index, UINT32_MAX when free */
     uint32_t *free_handles;   /* owned stack */
     uint32_t heap_count, heap_capacity, free_count;
+    uint32_t taken; /* replica whose step was popped and still stands in the tree; UINT32_MAX: none.
+                       Its next step nearly always follows at once, and one way up is saved */
     uint64_t pushed; /* sequence of the next push */
 };
 
@@ -48,13 +50,16 @@ void event_queue_cancel(struct event_queue *q, event_handle handle);
 /* Sets, moves or (TIME_NEVER) clears the one step event of a replica. */
 static inline void event_queue_step(struct event_queue *q, uint32_t replica, int64_t time_ps)
 {
+    /* Every match above a slot is replayed when it is set, so the key that stood too long is gone
+     * without a trace. */
+    q->taken = q->taken == replica ? UINT32_MAX : q->taken;
     tournament_set(&q->steps, replica, time_ps == INT64_MAX ? TOURNAMENT_IDLE : (uint64_t)time_ps);
 }
 /* Takes the first event; false when none is pending. A step event is cleared from its slot; a heap
  * event's handle dies. */
 bool event_queue_pop(struct event_queue *q, struct event *event);
 /* The first event's time, TIME_NEVER when none. */
-int64_t event_queue_peek_time(const struct event_queue *q);
+int64_t event_queue_peek_time(struct event_queue *q);
 /* The one order: negative, zero, positive as a comes before, equals, follows b. */
 int event_compare(const struct event *a, const struct event *b);
 
