@@ -6,6 +6,7 @@
 #include <libfyaml.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/check.h"
@@ -32,6 +33,8 @@ struct builder {
     size_t documents;
     size_t last_offset; /* of the last token that had a place */
     char diagnostic[256];
+    char *text; /* owned; where a token's chunks are put together */
+    size_t text_capacity;
 };
 
 static bool fail(struct builder *b, size_t offset, const char *fmt, ...)
@@ -117,59 +120,29 @@ static size_t token_offset(struct builder *b, struct fy_token *token)
     return b->last_offset;
 }
 
-/* Skips blanks and line breaks from at (a blank or break); sets what they fold to: blanks within a
- * line stay, one break is a space, more are one less newline. */
-static const char *fold_read(const char *at, char **out)
-{
-    const char *blanks = at;
-    size_t breaks = 0;
-    for (;; at++) {
-        if (*at == '\n' || (*at == '\r' && at[1] != '\n'))
-            breaks++;
-        else if (*at != ' ' && *at != '\t' && *at != '\r')
-            break;
-    }
-    if (breaks == 0) {
-        memcpy(*out, blanks, (size_t)(at - blanks));
-        *out += at - blanks;
-    } else if (breaks == 1) {
-        *(*out)++ = ' ';
-    }
-    for (; breaks > 1; breaks--)
-        *(*out)++ = '\n';
-    return at;
-}
-
-/* The text of a single-quoted scalar that begins (with its quote) at offset. libfyaml 0.7.12 leaks
- * memory when such a text has many '' in a row. */
-static const char *single_quoted_text(struct builder *b, size_t offset)
-{
-    const char *begin = b->source->text + offset + 1, *at = begin;
-    while (*at && (*at != '\'' || at[1] == '\''))
-        at += *at == '\'' ? 2 : 1;
-    char *text = arena_alloc(b->arena, (size_t)(at - begin) + 1), *out = text;
-    for (const char *end = at, *c = begin; c < end;) {
-        if (*c == ' ' || *c == '\t' || *c == '\r' || *c == '\n') {
-            c = fold_read(c, &out);
-        } else {
-            *out++ = *c;
-            c += *c == '\'' ? 2 : 1;
-        }
-    }
-    *out = '\0';
-    return text;
-}
-
+/* The text, chunk by chunk: fy_token_get_text of libfyaml 0.7.12 leaks memory for a text with many
+ * '' in a row, and returns bytes it never wrote for some ill-indented block texts. *whole: there is
+ * no NUL in it. */
 static const char *token_text(struct builder *b, struct fy_token *token, bool *whole)
 {
-    size_t length = 0;
     *whole = true;
-    if (token && fy_token_scalar_style(token) == FYSS_SINGLE_QUOTED &&
-        b->source->text[token_offset(b, token)] == '\'')
-        return single_quoted_text(b, token_offset(b, token));
-    const char *text = token ? fy_token_get_text(token, &length) : NULL;
-    *whole = !text || !memchr(text, 0, length);
-    return text ? arena_copyn(b->arena, text, length) : "";
+    if (!token)
+        return "";
+    struct fy_token_iter *iterator = fy_token_iter_create(token);
+    check(iterator);
+    size_t length = 0;
+    const struct fy_iter_chunk *chunk = NULL;
+    while ((chunk = fy_token_iter_chunk_next(iterator, chunk, NULL))) {
+        if (length + chunk->len >= b->text_capacity) {
+            b->text_capacity = 2 * (length + chunk->len) + 256;
+            b->text = memory_grow(b->text, b->text_capacity);
+        }
+        memcpy(b->text + length, chunk->str, chunk->len);
+        length += chunk->len;
+    }
+    fy_token_iter_destroy(iterator);
+    *whole = length == 0 || !memchr(b->text, 0, length);
+    return length ? arena_copyn(b->arena, b->text, length) : "";
 }
 
 /* ---- building -----------------------------------------------------------------------------------
@@ -316,6 +289,8 @@ static bool alias_take(struct builder *b, struct fy_token *token)
 {
     bool whole;
     size_t offset = token_offset(b, token);
+    if (offset > b->from && b->source->text[offset - 1] == '*')
+        offset--; /* its mark is after the asterisk */
     const char *name = token_text(b, token, &whole);
     if (key_next(b))
         return fail(b, offset, "a key must be a name, not an alias");
@@ -376,6 +351,28 @@ static void diagnostic_take(struct fy_diag *diag, void *user, const char *text, 
     b->diagnostic[strcspn(b->diagnostic, "\n")] = '\0';
 }
 
+/* The first line with a tab in its indentation, which YAML forbids and libfyaml does not always
+ * say; 0: none. */
+static size_t tab_line(const struct source *source)
+{
+    for (size_t i = 0; i < source->line_count; i++) {
+        const char *line = source->text + source->line_starts[i];
+        line += strspn(line, " ");
+        if (*line == '\t' && line[strspn(line, " \t\r")] != '\n')
+            return i + 1;
+    }
+    return 0;
+}
+
+static void syntax_fail(struct builder *b, size_t offset, const char *message)
+{
+    size_t tab = tab_line(b->source);
+    if (tab > 0)
+        fail(b, offset, "YAML: %s; line %zu is indented with a tab", message, tab);
+    else
+        fail(b, offset, "YAML: %s", message);
+}
+
 static void syntax_error(struct builder *b, struct fy_diag *diag)
 {
     void *iterator = NULL;
@@ -384,10 +381,10 @@ static void syntax_error(struct builder *b, struct fy_diag *diag)
         const struct fy_mark *mark = error->fyt ? fy_token_start_mark(error->fyt) : NULL;
         if (error->type < FYET_ERROR || !error->msg)
             continue;
-        fail(b, mark ? b->from + mark->input_pos : b->last_offset, "YAML: %s", error->msg);
+        syntax_fail(b, mark ? b->from + mark->input_pos : b->last_offset, error->msg);
         return;
     }
-    fail(b, b->last_offset, "YAML: %s", b->diagnostic[0] ? b->diagnostic : "cannot be read");
+    syntax_fail(b, b->last_offset, b->diagnostic[0] ? b->diagnostic : "cannot be read");
 }
 
 static bool events_read(struct builder *b)
@@ -439,7 +436,9 @@ struct node *yaml_parse(const struct source *source, size_t from, size_t *nodes_
                         .arena = arena,
                         .errors = errors};
     b.anchors = node_new(arena, NODE_MAPPING, source, 0);
-    if (!text_check(&b) || !events_read(&b))
+    bool read = text_check(&b) && events_read(&b);
+    free(b.text);
+    if (!read)
         return NULL;
     if (!b.root)
         fail(&b, from, "there is nothing in it");
