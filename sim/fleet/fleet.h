@@ -70,8 +70,9 @@ void fleet_cancel(struct fleet *fleet, uint32_t sequence, int64_t t);
 void fleet_step(struct fleet *fleet, uint32_t slot, int64_t t);
 /* A FLEET_TIMER event. */
 void fleet_timer(struct fleet *fleet, enum fleet_timer kind, uint64_t payload, int64_t t);
-/* Takes up to count ready replicas of a pool out of service, as a scale-down does. */
-void fleet_drain(struct fleet *fleet, uint32_t pool, uint32_t count, int64_t t);
+/* Takes one ready replica out of service, as a scale-down does: it gets nothing new, finishes what
+ * it has, and is released. */
+void fleet_drain(struct fleet *fleet, uint32_t slot, int64_t t);
 /* Settles every replica to t, after the steps at t: before gauges and interval edges. */
 void fleet_settle(struct fleet *fleet, int64_t t);
 /* Settles, then emits one OBS_GAUGE per pool. */

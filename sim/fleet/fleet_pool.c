@@ -236,7 +236,7 @@ void fleet_pool_wait(struct fleet *f, uint32_t index, uint32_t sequence, int64_t
     }
 }
 
-void fleet_pool_offer(struct fleet *f, uint32_t index, uint32_t except, int64_t t)
+void fleet_pool_offer(struct fleet *f, uint32_t index, uint32_t by, int64_t t)
 {
     uint32_t head = f->pools[index].queue.head;
     if (!f->router->central || head == SEQUENCE_NONE) {
@@ -244,8 +244,11 @@ void fleet_pool_offer(struct fleet *f, uint32_t index, uint32_t except, int64_t 
     }
     for (uint32_t i = 0; i < f->slot_count; i++) {
         struct fleet_slot *s = &f->slots[i];
-        if (i != except && s->pool == index && s->state == REPLICA_SERVING) {
-            replica_offer(&s->replica, head, t);
+        if (i != by && s->pool == index && s->state == REPLICA_SERVING) {
+            /* Simultaneous steps go by index: whoever comes before the one that changed the head
+             * has had its boundary at t. */
+            bool passed = by != ROUTER_NONE && i < by;
+            replica_offer(&s->replica, head, passed ? t + 1 : t);
             event_queue_step(f->queue, i, s->replica.next_ps);
         }
     }
@@ -276,9 +279,10 @@ void fleet_slot_changed(struct fleet *f, uint32_t slot, int64_t t)
     }
 }
 
-static void slot_drain(struct fleet *f, uint32_t slot, int64_t t)
+void fleet_drain(struct fleet *f, uint32_t slot, int64_t t)
 {
     struct fleet_slot *s = &f->slots[slot];
+    check(is_ready(s));
     if (f->router_state != NULL) {
         f->router->ready(f->router_state, s->pool, slot, false);
     }
@@ -309,13 +313,6 @@ static uint32_t slot_to_drop(const struct fleet *f, uint32_t pool, bool starting
     return best;
 }
 
-void fleet_drain(struct fleet *f, uint32_t pool, uint32_t count, int64_t t)
-{
-    for (; count > 0 && f->pools[pool].ready > 0; count--) {
-        slot_drain(f, slot_to_drop(f, pool, false), t);
-    }
-}
-
 static void scale(struct fleet *f, uint32_t pool, uint32_t target, int64_t t)
 {
     uint32_t present = f->pools[pool].ready + f->pools[pool].starting;
@@ -327,7 +324,9 @@ static void scale(struct fleet *f, uint32_t pool, uint32_t target, int64_t t)
         event_queue_cancel(f->queue, f->slots[slot].phase_timer);
         slot_release(f, slot, t);
     }
-    fleet_drain(f, pool, present > target ? present - target : 0, t);
+    for (; present > target; present--) {
+        fleet_drain(f, slot_to_drop(f, pool, false), t);
+    }
 }
 
 static void decide(struct fleet *f, uint32_t index, int64_t t)

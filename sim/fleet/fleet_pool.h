@@ -55,9 +55,10 @@ void fleet_pool_start(struct fleet *f, uint32_t pool);
 bool fleet_pool_has_room(const struct fleet *f, uint32_t pool);
 /* A request joins the pool's own queue at t. */
 void fleet_pool_wait(struct fleet *f, uint32_t pool, uint32_t sequence, int64_t t);
-/* The queue has a new head since t: every replica but `except` that could take it must look at its
- * next boundary. */
-void fleet_pool_offer(struct fleet *f, uint32_t pool, uint32_t except, int64_t t);
+/* The queue has a new head since t, by the step of the replica at slot `by` (ROUTER_NONE: by an
+ * event before the steps at t): every other replica that could take it must look at its next
+ * boundary. */
+void fleet_pool_offer(struct fleet *f, uint32_t pool, uint32_t by, int64_t t);
 /* Sends a request to a replica. */
 void fleet_dispatch(struct fleet *f, uint32_t slot, uint32_t sequence, int64_t t);
 /* After anything that may have changed a replica: its step event, its load at the router, its

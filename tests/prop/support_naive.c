@@ -434,10 +434,6 @@ static void arrive_central(struct fleet *f, struct sequence *s)
             inside += load(&f->replicas[i]);
         }
     }
-    if (is_unservable(f->engine, &s->record.request)) {
-        report_end(f, s, OUTCOME_UNSERVABLE);
-        return;
-    }
     if (is_full(f->engine, inside, places)) {
         report_end(f, s, OUTCOME_REFUSED);
         return;
@@ -454,6 +450,11 @@ static void arrive_central(struct fleet *f, struct sequence *s)
 
 static void arrive(struct fleet *f, struct sequence *s)
 {
+    /* No replica could ever serve it, so the router is not asked. */
+    if (is_unservable(f->engine, &s->record.request)) {
+        report_end(f, s, OUTCOME_UNSERVABLE);
+        return;
+    }
     if (f->config->router == NAIVE_CENTRAL_QUEUE) {
         arrive_central(f, s);
         return;
@@ -464,9 +465,7 @@ static void arrive(struct fleet *f, struct sequence *s)
         return;
     }
     s->record.replica = r->index;
-    if (is_unservable(f->engine, &s->record.request)) {
-        report_end(f, s, OUTCOME_UNSERVABLE);
-    } else if (is_full(f->engine, load(r), 1)) {
+    if (is_full(f->engine, load(r), 1)) {
         report_end(f, s, OUTCOME_REFUSED);
     } else {
         waiting_insert(&r->waiting, s, false);

@@ -3,9 +3,9 @@
  * sim/engine or sim/fleet. It simulates one pool of equal replicas until everything has ended.
  *
  * Where the rules leave a choice open, this file's choice is:
- * - the router chooses a replica first, the replica then judges (unservable, refused), so that both
- *   kinds count as dispatches for round_robin and for the ties of least_loaded; when every replica
- *   is draining, an arrival is refused without a replica;
+ * - what no replica could ever serve is unservable before the router is asked; the router then
+ *   chooses a replica, which may refuse: that counts as a dispatch for round_robin and for the ties
+ *   of least_loaded; when every replica is draining, an arrival is refused without a replica;
  * - under central_queue a preempted sequence waits at the head of its own replica's queue, which is
  *   served before the central one; a draining replica takes nothing from the central queue;
  * - drains and gauges are timers: they come after the steps of their instant;
