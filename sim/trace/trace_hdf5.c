@@ -63,9 +63,14 @@ static void status_take(struct trace_hdf5 *w, herr_t status, const char *doing)
 void trace_hdf5_open(struct trace_hdf5 *w, const char *path, int64_t start_unix_s)
 {
     *w = (struct trace_hdf5){.file = -1, .start_unix_s = start_unix_s, .text_type = -1};
+    /* After a close that failed on a full disk the library's exit handler crashes; files are closed
+     * here, so nothing is left for it to do. No-op after the first call. */
+    (void)H5dont_atexit();
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), create = H5Pcreate(H5P_FILE_CREATE);
-    H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
+    /* An old superblock has no checksum: HDF5 1.10 clears a flag in an image without updating it.
+     */
+    H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V18);
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
     H5Pset_obj_track_times(create, 0);
     H5Pset_link_creation_order(create, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);

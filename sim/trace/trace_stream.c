@@ -16,8 +16,8 @@ struct trace_stream {
     hid_t group, dimension;
     hid_t *datasets;        /* owned; [column_count] */
     char *path, *temporary; /* owned */
-    char *rows;   /* owned; TRACE_CHUNK_ROWS rows */
-    void *buffer; /* owned; one column of them */
+    char *rows;             /* owned; TRACE_CHUNK_ROWS rows */
+    void *buffer;           /* owned; one column of them */
     size_t filled, written;
 };
 
