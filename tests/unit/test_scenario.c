@@ -338,7 +338,7 @@ START_TEST(hostile_texts_end_early)
                  "c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\n"
                  "d: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\n"
                  "e: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]\n",
-                 "5:37: error: more than 100000 values (aliases expanded)");
+                 "5:36: error: more than 100000 values (aliases expanded)");
     EXPECT_ERROR("name: &a [*a]\n", "1:11: error: no complete value is anchored as '&a'");
 }
 END_TEST
@@ -466,7 +466,7 @@ static void folder_make(const char *name)
 
 static void folder_setup(void)
 {
-    snprintf(folder, sizeof folder, "/tmp/fleetsim-scenario-XXXXXX");
+    snprintf(folder, sizeof folder, "scenario-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
 }
 
