@@ -57,12 +57,12 @@ const struct field hardware_source_item = {
         {0}}
 #define NO_LATENCY ((const char *)0)
 
-LINK_FIELDS(one_shot_fields, "3 us", "0.67");
-LINK_FIELDS(two_shot_fields, "9 us", "0.9");
-LINK_FIELDS(ring_fields, "1.1 us", "0.85");
+LINK_FIELDS(one_shot_fields, "3.08 us", "0.65");
+LINK_FIELDS(two_shot_fields, "7.45 us", "0.67");
+LINK_FIELDS(ring_fields, "1.36 us", "0.65");
 LINK_FIELDS(nvls_fields, NO_LATENCY, "0.85");
-LINK_FIELDS(dispatch_fields, "14 us", "0.60");
-LINK_FIELDS(combine_fields, "13 us", "0.47");
+LINK_FIELDS(dispatch_fields, "14 us", "0.64");
+LINK_FIELDS(combine_fields, "14 us", "0.66");
 
 #define LINK(member, table, text)                                                                  \
     {                                                                                              \
@@ -125,6 +125,40 @@ static const struct field peak_fields[] = {
         .max = 1e15, .doc = text                                                                   \
     }
 
+static const struct field exchange_fields[] = {
+    {.name = "ranks",
+     .kind = FIELD_INT,
+     .flags = FIELD_REQUIRED,
+     .min = 2,
+     .max = 65536,
+     .offset = offsetof(struct exchange_point, ranks),
+     .doc = "GPUs that exchange tokens"},
+    {.name = "tokens",
+     .kind = FIELD_REAL,
+     .unit = UNIT_TOKENS,
+     .flags = FIELD_REQUIRED,
+     .min = 1,
+     .max = 1e6,
+     .offset = offsetof(struct exchange_point, tokens),
+     .doc = "Tokens per GPU"},
+    {.name = "dispatch",
+     .kind = FIELD_TIME,
+     .flags = FIELD_REQUIRED,
+     .min = 0,
+     .max = 1,
+     .offset = offsetof(struct exchange_point, dispatch_ps),
+     .doc = "Latency of the way out"},
+    {.name = "combine",
+     .kind = FIELD_TIME,
+     .flags = FIELD_REQUIRED,
+     .min = 0,
+     .max = 1,
+     .offset = offsetof(struct exchange_point, combine_ps),
+     .doc = "Latency of the way back"},
+    {0}};
+static const struct field exchange_item = {
+    .name = "point", .kind = FIELD_STRUCT, .fields = exchange_fields, .doc = "One measurement"};
+
 const struct field hardware_fields[] = {
     {.name = "name",
      .kind = FIELD_TEXT,
@@ -184,6 +218,14 @@ const struct field hardware_fields[] = {
      .offset = offsetof(struct gpu_spec, collectives),
      .fields = collective_fields,
      .doc = "Measured latencies and link efficiencies"},
+    {.name = "exchange",
+     .kind = FIELD_LIST,
+     .offset = offsetof(struct gpu_spec, exchange),
+     .item = &exchange_item,
+     .item_size = sizeof(struct exchange_point),
+     .min = 0,
+     .max = 1000,
+     .doc = "Measured expert all-to-all (8 of 256 experts, 7,168 wide, FP8 out, BF16 back)"},
     {.name = "sources",
      .kind = FIELD_LIST,
      .offset = offsetof(struct gpu_spec, sources),
@@ -199,13 +241,6 @@ double hardware_hbm(const struct gpu_spec *gpu, bool real)
     return real && !isnan(gpu->hbm_real_bytes) ? gpu->hbm_real_bytes : gpu->hbm_sheet_bytes;
 }
 
-enum math hardware_math(const struct gpu_spec *gpu, enum math math)
-{
-    while (math > MATH_BF16 && isnan(gpu->peak_flops[math]))
-        math = (enum math)(math - 1);
-    return math;
-}
-
 bool hardware_check(const struct gpu_spec *gpu, struct errors *errors,
                     const struct source_pos *where)
 {
@@ -219,5 +254,12 @@ bool hardware_check(const struct gpu_spec *gpu, struct errors *errors,
         errors_add(errors, SEVERITY_WARNING, where,
                    "gpu '%s': real memory of %.1f GB is far from the sheet's %.1f GB", gpu->name,
                    gpu->hbm_real_bytes / 1e9, gpu->hbm_sheet_bytes / 1e9);
+    for (size_t i = 1; i < gpu->exchange.count; i++) {
+        const struct exchange_point *p = (const struct exchange_point *)gpu->exchange.items + i;
+        if (p->ranks < p[-1].ranks || (p->ranks == p[-1].ranks && p->tokens <= p[-1].tokens))
+            errors_add(errors, SEVERITY_ERROR, where,
+                       "gpu '%s': exchange[%zu]: rows go by ranks, then tokens, each once",
+                       gpu->name, i);
+    }
     return errors->error_count == before;
 }

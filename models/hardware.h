@@ -43,6 +43,15 @@ struct gpu_collectives {
     int64_t network_latency_ps; /* one hop between nodes */
 };
 
+/* A measured expert all-to-all: one row of a latency table, for 8 of 256 experts of a model 7,168
+ * wide, FP8 out and BF16 back. */
+struct exchange_point {
+    int64_t ranks;
+    double tokens; /* per rank */
+    int64_t dispatch_ps;
+    int64_t combine_ps;
+};
+
 struct gpu_spec {
     const char *name;
     const char *vendor;
@@ -58,16 +67,14 @@ struct gpu_spec {
     double tdp_w;            /* NaN: not known */
     double node_power_w;     /* whole server at full load; NaN: not known */
     struct gpu_collectives collectives;
-    struct field_list sources; /* struct source_note */
+    struct field_list exchange; /* struct exchange_point, by ranks, then tokens */
+    struct field_list sources;  /* struct source_note */
 };
 
 extern const struct field hardware_fields[];
 
 /* HBM bytes by convention: sheet decimals, or what the driver reports (sheet when unknown). */
 double hardware_hbm(const struct gpu_spec *gpu, bool real);
-/* The fastest math this GPU has for operands of at most `math`'s width: FP4 falls back to FP8, FP8
- * to BF16. A fall-back saves bytes, not FLOPs. */
-enum math hardware_math(const struct gpu_spec *gpu, enum math math);
 /* Reports what the field table cannot: no BF16 peak, a node that does not divide the domain. */
 bool hardware_check(const struct gpu_spec *gpu, struct errors *errors,
                     const struct source_pos *where);
