@@ -102,9 +102,10 @@ static bool rate_resolve(const struct arrivals_rate_config *c, const struct site
     bool day = !isnan(c->requests_per_day);
     bool users = !isnan(c->users.daily) || !isnan(c->users.sessions) ||
                  !isnan(c->users.requests_per_session);
-    if (rate + day + users != 1) {
+    int given = rate + day + users;
+    if (given != 1) {
         site_error(site, "arrivals", "%s of rate, requests_per_day and users",
-                   rate + day + users ? "only one can be given" : "one must be given");
+                   given ? "only one can be given" : "one must be given");
         return false;
     }
     if (users)

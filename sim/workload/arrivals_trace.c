@@ -85,7 +85,9 @@ struct trace {
     size_t hour_count;
     uint128 prompt_sum, output_sum;
 
-    struct trace_reader *reader; /* owned; of the second pass */
+    /* The second pass. */
+    struct trace_reader *reader; /* owned */
+    uint64_t delivered;          /* rows */
 };
 
 /* t · scale, rounded once, half up; past every horizon when it leaves the clock. */
@@ -239,12 +241,13 @@ static size_t trace_fill(void *self, struct request *out, size_t max, struct err
 {
     struct trace *t = self;
     size_t count = 0;
-    enum trace_status status = TRACE_END;
     struct trace_row row;
-    while (count < max && (status = trace_reader_next(t->reader, &row)) == TRACE_ROW) {
+    uint64_t bad_before = trace_reader_bad_rows(t->reader);
+    trace_reader_report_to(t->reader, errors);
+    while (count < max && trace_reader_next(t->reader, &row) == TRACE_ROW) {
         int64_t time_ps = scaled_time(t, row.arrival_ps);
         if (time_ps >= t->horizon_ps)
-            return count;
+            break;
         out[count++] = (struct request){
             .arrival_ps = time_ps,
             .prompt_tokens = row.prompt_tokens,
@@ -253,9 +256,10 @@ static size_t trace_fill(void *self, struct request *out, size_t max, struct err
             .turn = row.turn,
         };
     }
-    /* The first pass found the file sound: anything wrong now means that it changed. */
-    if (count < max && status == TRACE_END && !t->options.skip_bad &&
-        trace_reader_bad_rows(t->reader)) {
+    t->delivered += count;
+    /* The first pass found the file sound and counted it: anything else now means a change. */
+    bool worse = !t->options.skip_bad && trace_reader_bad_rows(t->reader) > bad_before;
+    if (worse || (count < max && t->delivered != t->rows)) {
         struct source_pos pos = {.file = t->file};
         errors_add(errors, SEVERITY_ERROR, &pos, "the file changed while the run was reading it");
     }

@@ -95,7 +95,7 @@ static bool parse_optional(struct trace_reader *reader, const struct trace_cell 
         if (memchr(record->class_name.text, '\0', record->class_name.length))
             return trace_reader_reject(reader, record->class_name.text, "class holds a NUL byte");
     }
-    uint64_t value;
+    uint64_t value = 0;
     if (optional[OPTIONAL_SESSION] >= 0 && cells[optional[OPTIONAL_SESSION]].length) {
         if (!trace_reader_whole(reader, cells[optional[OPTIONAL_SESSION]], "session", INT64_MAX,
                                 &value))

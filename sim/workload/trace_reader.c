@@ -225,7 +225,7 @@ bool trace_reader_whole(struct trace_reader *r, struct trace_cell cell, const ch
 bool trace_reader_tokens(struct trace_reader *r, struct trace_cell cell, const char *name,
                          uint32_t least, uint32_t *value)
 {
-    uint64_t wide;
+    uint64_t wide = 0;
     if (!trace_reader_whole(r, cell, name, LENGTHS_TOKENS_MAX, &wide))
         return false;
     if (wide < least)
@@ -357,6 +357,11 @@ void trace_reader_close(struct trace_reader *r)
     free(r->buffer);
     free(r->name);
     free(r);
+}
+
+void trace_reader_report_to(struct trace_reader *r, struct errors *errors)
+{
+    r->errors = errors;
 }
 
 /* ---- rows ---- */

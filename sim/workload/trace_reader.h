@@ -80,6 +80,8 @@ struct trace_reader *trace_reader_open_memory(const char *name, const void *byte
                                               const struct trace_reader_options *options,
                                               struct errors *errors);
 void trace_reader_close(struct trace_reader *reader);
+/* Where errors go from now on: those given to _open need not live as long as the reader. */
+void trace_reader_report_to(struct trace_reader *reader, struct errors *errors);
 
 /* The next wanted row. A bad row is added to the errors, or counted, and reading goes on: check
  * trace_reader_bad_rows at the end. TRACE_FAILED: the file could not be read on (reported). */

@@ -219,13 +219,18 @@ void workload_close(struct workload *w)
 
 /* ---- the stream ---- */
 
-/* Draws the lengths of a batch: both from one draw of the request's number. */
+/* Draws the lengths of a batch: both from one draw of the request's number, which is spared where
+ * neither depends on it. */
 static void batch_lengths(struct stream *s)
 {
     if (!s->prompt_drawn && !s->output_drawn)
         return;
+    bool chance = (s->prompt_drawn && s->prompt.min != s->prompt.max) ||
+                  (s->output_drawn && s->output.min != s->output.max);
     for (uint32_t i = 0; i < s->count; i++) {
-        struct rng_pair bits = rng_draw(s->length_key, s->number + i, 0);
+        struct rng_pair bits = {0};
+        if (chance)
+            bits = rng_draw(s->length_key, s->number + i, 0);
         if (s->prompt_drawn)
             s->batch[i].prompt_tokens = lengths_draw(&s->prompt, bits.a);
         if (s->output_drawn)

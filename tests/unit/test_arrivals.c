@@ -253,6 +253,25 @@ START_TEST(constant_follows_the_curve)
 }
 END_TEST
 
+/* Three disjoint cohorts of 8 h at 10, 20 and 30 requests/s: 1,728,000 in a day. */
+START_TEST(three_cohorts)
+{
+    struct workload *w = open_spec("arrivals=poisson; arrivals.rate=20 /s; arrivals.curve=hourly; "
+                                   "arrivals.curve.values=10,10,10,10,10,10,10,10,20,20,20,20,20,"
+                                   "20,20,20,30,30,30,30,30,30,30,30" LENGTHS,
+                                   24 * PS_PER_HOUR, 1, 0, 0);
+    ck_assert_double_eq_tol(workload_expected(w, 0, 0, 24 * PS_PER_HOUR), 1728000, 1e-6);
+    static const double rates[] = {10, 20, 30};
+    for (int i = 0; i < 3; i++) {
+        ck_assert_double_eq_tol(workload_rate(w, 0, (8 * i + 3) * PS_PER_HOUR), rates[i], 1e-9);
+        ck_assert_double_eq_tol(
+            workload_expected(w, 0, 8 * i * PS_PER_HOUR, 8 * (i + 1) * PS_PER_HOUR),
+            rates[i] * 8 * 3600, 1e-6);
+    }
+    workload_close(w);
+}
+END_TEST
+
 START_TEST(slow_and_fast_rates)
 {
     struct workload *w = open_spec("arrivals=poisson; arrivals.requests_per_day=0.5; "
@@ -336,6 +355,7 @@ int main(void)
     tcase_add_test(c, constant_ten_days);
     tcase_add_test(c, constant_rates);
     tcase_add_test(c, constant_follows_the_curve);
+    tcase_add_test(c, three_cohorts);
     tcase_add_test(c, slow_and_fast_rates);
     tcase_add_test(c, exactly_one_amount);
     tcase_add_test(c, rationals);

@@ -112,7 +112,7 @@ START_TEST(trace_questions)
     static const struct {
         int64_t from_s, to_s;
         double count;
-    } asked[] = {{0, 3600, 3},    {0, 9000, 5},    {0, 9001, 6},     {0, 99999999, 6},
+    } asked[] = {{0, 3600, 3},    {0, 9000, 5},    {0, 9001, 6},     {0, 8000000, 6},
                  {1, 3600, 2},    {1800, 1801, 1}, {1800, 1800, 0},  {3000, 4000, 3},
                  {3601, 9000, 0}, {3601, 9001, 1}, {7200, 10800, 1}, {20000, 30000, 0}};
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
@@ -186,6 +186,47 @@ START_TEST(trace_scaled_and_skipped)
     ck_assert_ptr_null(traffic_open(&class, 1, TIME_NONE, &errors));
     traffic_expect_error(&errors, 4, 1, "arrival_s is not a decimal");
     remove(path);
+    finish();
+}
+END_TEST
+
+/* The first pass found the file sound, then someone wrote into it: the run fails, and says so in
+ * the errors of the call that met it. */
+START_TEST(trace_changed_underneath)
+{
+    begin();
+    char path[256];
+    snprintf(path, sizeof path, "%s", traffic_temp("u.csv"));
+    FILE *f = fopen(path, "wb");
+    fputs("arrival_s,prompt_tokens,output_tokens\n", f);
+    for (int i = 0; i < 100000; i++)
+        fprintf(f, "%d,10,1\n", i);
+    fclose(f);
+    const struct traffic_config *class = traffic_make(
+        &arena, arena_printf(&arena, "name=t; arrivals=trace; arrivals.file=%s", path));
+    struct workload *w = traffic_open(&class, 1, TIME_NONE, &errors);
+    ck_assert_ptr_nonnull(w);
+    f = fopen(path, "r+b");
+    fseek(f, 900000, SEEK_SET);
+    fputs("garbage", f);
+    fclose(f);
+    errors_free(&errors);
+    struct errors later;
+    errors_init(&later);
+    struct request r;
+    uint64_t rows = 0;
+    enum workload_status status;
+    while ((status = workload_next(w, &r, &later)) == WORKLOAD_OK)
+        rows++;
+    ck_assert_int_eq(status, WORKLOAD_FAILED);
+    ck_assert_int_eq(workload_next(w, &r, &later), WORKLOAD_FAILED);
+    ck_assert(rows > 50000 && rows < 100000);
+    ck_assert_uint_ge(later.error_count, 1);
+    traffic_expect_error(&later, 0, 0, "changed while the run was reading it");
+    errors_free(&later);
+    workload_close(w);
+    remove(path);
+    errors_init(&errors);
     finish();
 }
 END_TEST
@@ -342,10 +383,16 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {ties_go_by_class,   classes_are_independent,
-                                  trace_questions,    trace_scaled_and_skipped,
-                                  refusals,           export_plain,
-                                  export_gzip,        export_fails_cleanly,
-                                  azure_side_by_side, NULL};
+    const TTest *const tests[] = {ties_go_by_class,
+                                  classes_are_independent,
+                                  trace_questions,
+                                  trace_scaled_and_skipped,
+                                  trace_changed_underneath,
+                                  refusals,
+                                  export_plain,
+                                  export_gzip,
+                                  export_fails_cleanly,
+                                  azure_side_by_side,
+                                  NULL};
     return suite_run("workload", tests, 60);
 }
