@@ -53,7 +53,7 @@ static inline void event_queue_step(struct event_queue *q, uint32_t replica, int
     /* Every match above a slot is replayed when it is set, so the key that stood too long is gone
      * without a trace. */
     q->taken = q->taken == replica ? UINT32_MAX : q->taken;
-    tournament_set(&q->steps, replica, time_ps == INT64_MAX ? TOURNAMENT_IDLE : (uint64_t)time_ps);
+    tournament_set(&q->steps, replica, (uint64_t)time_ps /* TIME_NEVER is idle */);
 }
 /* Takes the first event; false when none is pending. A step event is cleared from its slot; a heap
  * event's handle dies. */

@@ -6,7 +6,8 @@
 
 #include <stdint.h>
 
-#define TOURNAMENT_IDLE UINT64_MAX /* a slot that does not take part */
+/* The key of a slot that does not take part; every other key is below it. */
+#define TOURNAMENT_IDLE ((uint64_t)INT64_MAX)
 
 struct tournament {
     uint32_t leaves;  /* a power of two ≥ 1 */
@@ -27,12 +28,12 @@ static inline void tournament_set(struct tournament *t, uint32_t slot, uint64_t 
     uint32_t node = t->leaves + slot;
     uint32_t champion = slot;
     /* A sibling on the way up holds the winner of its own subtree, so replaying one path is enough.
-     * The lower slot wins ties: the left child is always the lower. Written without branches: the
-     * outcome of a match is a coin toss to the predictor. */
+     * The lower slot wins ties: a left child (an even node's sibling is to its right) is always the
+     * lower. Written without branches: the outcome of a match is a coin toss to the predictor. */
     while (node > 1) {
         uint32_t rival = t->winner[node ^ 1];
         uint64_t rival_key = t->keys[rival];
-        int rival_wins = (rival_key < key) | ((rival_key == key) & (rival < champion));
+        int rival_wins = rival_key < key + (node & 1);
         champion = rival_wins ? rival : champion;
         key = rival_wins ? rival_key : key;
         node >>= 1;

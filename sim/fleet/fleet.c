@@ -154,8 +154,7 @@ uint32_t fleet_arrive(struct fleet *f, const struct request *request, const uint
         uint32_t replica = UINT32_MAX;
         if (slot != ROUTER_NONE) {
             replica = f->slots[slot].launch;
-            fleet_slot_changed(f, slot,
-                               request->arrival_ps); /* a dispatch, for the router's turns */
+            fleet_slot_refused(f, slot);
         }
         end_at_once(f, request, pool, replica, OUTCOME_REFUSED);
         return SEQUENCE_NONE;

@@ -140,6 +140,8 @@ static void slot_ready(struct fleet *f, uint32_t slot, int64_t t)
 {
     struct fleet_slot *s = &f->slots[slot];
     replica_init(&s->replica, &f->pools[s->pool].engine, slot, s->launch);
+    s->event_ps = TIME_NEVER;
+    s->load = 0;
     set_state(f, slot, REPLICA_IDLE, t);
     if (f->router->central) {
         uint32_t head = f->pools[s->pool].queue.head;
@@ -249,7 +251,7 @@ void fleet_pool_offer(struct fleet *f, uint32_t index, uint32_t by, int64_t t)
              * has had its boundary at t. */
             bool passed = by != ROUTER_NONE && i < by;
             replica_offer(&s->replica, head, passed ? t + 1 : t);
-            event_queue_step(f->queue, i, s->replica.next_ps);
+            fleet_slot_changed(f, i, t);
         }
     }
 }
@@ -260,13 +262,29 @@ void fleet_dispatch(struct fleet *f, uint32_t slot, uint32_t sequence, int64_t t
     fleet_slot_changed(f, slot, t);
 }
 
+static void router_load(struct fleet *f, uint32_t pool, uint32_t slot, uint32_t load)
+{
+    if (f->router->load != NULL) {
+        f->router->load(f->router_state, pool, slot, load);
+    }
+}
+
+void fleet_slot_refused(struct fleet *f, uint32_t slot)
+{
+    router_load(f, f->slots[slot].pool, slot, f->slots[slot].load);
+}
+
 void fleet_slot_changed(struct fleet *f, uint32_t slot, int64_t t)
 {
     struct fleet_slot *s = &f->slots[slot];
     struct replica *r = &s->replica;
-    event_queue_step(f->queue, slot, r->next_ps);
+    uint32_t load = replica_in_flight(r);
+    if (r->next_ps != s->event_ps) {
+        s->event_ps = r->next_ps;
+        event_queue_step(f->queue, slot, r->next_ps);
+    }
     if (s->state == REPLICA_DRAINING) {
-        if (replica_in_flight(r) == 0 && !r->running) {
+        if (load == 0 && !r->running) {
             slot_release(f, slot, t);
         }
         return;
@@ -274,8 +292,9 @@ void fleet_slot_changed(struct fleet *f, uint32_t slot, int64_t t)
     if (r->running != (s->state == REPLICA_SERVING)) {
         set_state(f, slot, r->running ? REPLICA_SERVING : REPLICA_IDLE, t);
     }
-    if (f->router->load != NULL) {
-        f->router->load(f->router_state, s->pool, slot, replica_in_flight(r));
+    if (load != s->load) {
+        s->load = load;
+        router_load(f, s->pool, slot, load);
     }
 }
 
