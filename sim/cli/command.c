@@ -7,8 +7,7 @@
 
 /* The registry: one line per command. */
 const struct command *const command_table[] = {
-    &cmd_explain_command,
-    NULL,
+    &cmd_run_command, &cmd_compare_command, &cmd_check_command, &cmd_explain_command, NULL,
 };
 
 const struct command *command_find(const char *name)

@@ -29,6 +29,9 @@ struct command {
     int (*run)(const void *values, const struct options_list *operands);
 };
 
+extern const struct command cmd_run_command;
+extern const struct command cmd_compare_command;
+extern const struct command cmd_check_command;
 extern const struct command cmd_explain_command;
 
 /* NULL-terminated, in the order of the help. */

@@ -4,8 +4,9 @@
 
 #include "sim/cli/command.h"
 
+/* The build gives it; a compiler called by hand may not. */
 #ifndef FLEETSIM_VERSION
-#define FLEETSIM_VERSION "0.1.0"
+#define FLEETSIM_VERSION "(version not given by the build)"
 #endif
 
 static int command_unknown(const char *name)

@@ -1,0 +1,364 @@
+/* fleetsim compare SCENARIO --variant NAME:KEY=VALUE,… --variant … */
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/command.h"
+#include "sim/cli/fingerprint.h"
+#include "sim/cli/progress.h"
+#include "sim/cli/result.h"
+#include "sim/cli/setup.h"
+#include "sim/cli/text.h"
+#include "sim/cli/variant.h"
+
+enum { VARIANTS_MAX = 100 };
+
+struct compare_values {
+    struct options_list variants, sets;
+    const char *seed;
+    bool json, quiet, step_by_step;
+};
+
+static const struct options_spec compare_specs[] = {
+    {"variant", 0, OPTIONS_LIST, offsetof(struct compare_values, variants), "NAME:KEY=VALUE,…",
+     "a variant and what it changes; nothing after the colon: the scenario itself"},
+    {"set", 0, OPTIONS_LIST, offsetof(struct compare_values, sets), "KEY=VALUE",
+     "change one value in every variant"},
+    {"seed", 0, OPTIONS_TEXT, offsetof(struct compare_values, seed), "N",
+     "the same as --set seed=N"},
+    {"json", 0, OPTIONS_FLAG, offsetof(struct compare_values, json), NULL,
+     "print one JSON object and nothing else"},
+    {"quiet", 0, OPTIONS_FLAG, offsetof(struct compare_values, quiet), NULL,
+     "no progress on stderr"},
+    {"step-by-step", 0, OPTIONS_FLAG, offsetof(struct compare_values, step_by_step), NULL,
+     "one engine iteration per event: slower, the same results"},
+    {0},
+};
+
+/* One variant, before and after its run. */
+struct contender {
+    struct variant_spec spec;
+    struct run *run; /* owned; NULL once it has been simulated */
+    struct metrics_summary summary;
+    struct fingerprint arrivals;
+    uint64_t scale_events;
+    bool audit_ok;
+    char *json; /* owned: its result object, indented for a list in an object */
+};
+
+struct compare {
+    const struct compare_values *values;
+    struct contender contenders[VARIANTS_MAX];
+    size_t count;
+};
+
+static bool variants_read(struct compare *compare, struct arena *arena)
+{
+    const struct options_list *list = &compare->values->variants;
+    bool ok = true;
+    if (list->count < 2 || list->count > VARIANTS_MAX) {
+        fprintf(stderr, "fleetsim compare: %zu --variant given, 2 to %d are compared\n",
+                list->count, VARIANTS_MAX);
+        return false;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        struct contender *contender = &compare->contenders[i];
+        ok &= variant_parse(list->items[i], "fleetsim compare", &contender->spec, arena, stderr);
+        for (size_t j = 0; ok && j < i; j++) {
+            if (strcmp(compare->contenders[j].spec.name, contender->spec.name) == 0) {
+                fprintf(stderr, "fleetsim compare: two variants are called '%s'\n",
+                        contender->spec.name);
+                ok = false;
+            }
+        }
+    }
+    compare->count = list->count;
+    return ok;
+}
+
+/* Opens them all, so that everything wrong is known before the first is simulated. */
+static bool variants_open(struct compare *compare, const char *scenario, struct arena *arena)
+{
+    bool ok = true;
+    for (size_t i = 0; i < compare->count; i++) {
+        struct contender *o = &compare->contenders[i];
+        struct errors errors;
+        errors_init(&errors);
+        o->run = setup_open(scenario, &compare->values->sets, &o->spec.sets, compare->values->seed,
+                            arena, &errors);
+        if (errors.count > 0)
+            fprintf(stderr, "variant %s:\n", o->spec.name);
+        setup_errors_print(&errors);
+        ok &= o->run != NULL;
+        errors_free(&errors);
+    }
+    return ok;
+}
+
+static char *contender_json(const struct run *run)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (!memory) {
+        fputs("fleetsim: out of memory\n", stderr);
+        exit(COMMAND_FAILURE);
+    }
+    struct json json;
+    json_init(&json, memory);
+    json.depth = 3; /* inside an object, a list and an object */
+    result_json(&json, "result", run);
+    fclose(memory);
+    return text;
+}
+
+static bool variant_simulate(struct compare *compare, struct contender *o)
+{
+    struct errors errors;
+    struct progress progress;
+    errors_init(&errors);
+    progress_init(&progress, o->run, o->spec.name);
+    struct run_options options = {.step_by_step = compare->values->step_by_step,
+                                  .progress = compare->values->quiet ? NULL : progress_report,
+                                  .progress_self = &progress};
+    bool ok =
+        fingerprint_take(o->run, &o->arrivals, &errors) && run_simulate(o->run, &options, &errors);
+    if (ok) {
+        size_t events, checks;
+        metrics_scale_events(run_metrics(o->run), &events);
+        run_audit(o->run, &checks, &o->audit_ok);
+        o->scale_events = events;
+        o->summary = metrics_summaries(run_metrics(o->run))[0];
+        o->summary.pool = NULL; /* it goes with the run */
+        o->json = contender_json(o->run);
+    }
+    if (!o->audit_ok && ok)
+        fprintf(stderr, "fleetsim compare: variant %s: the audit failed; `run` shows where\n",
+                o->spec.name);
+    setup_errors_print(&errors);
+    errors_free(&errors);
+    run_free(o->run);
+    o->run = NULL;
+    return ok;
+}
+
+static bool same_arrivals(const struct compare *compare)
+{
+    for (size_t i = 1; i < compare->count; i++) {
+        if (!fingerprint_equal(&compare->contenders[0].arrivals, &compare->contenders[i].arrivals))
+            return false;
+    }
+    return true;
+}
+
+/* The cheapest that meets the SLO, by dollars or, without prices, by GPU-hours; NULL: none. */
+static const struct contender *cheapest(const struct compare *compare)
+{
+    const struct contender *best = NULL;
+    for (size_t i = 0; i < compare->count; i++) {
+        const struct contender *o = &compare->contenders[i];
+        if (o->summary.slo_met != 1)
+            continue;
+        bool priced = best && !isnan(o->summary.usd.total) && !isnan(best->summary.usd.total);
+        if (!best || (priced ? o->summary.usd.total < best->summary.usd.total
+                             : o->summary.gpu_hours.billed < best->summary.gpu_hours.billed))
+            best = o;
+    }
+    return best;
+}
+
+static bool states_slo(const struct compare *compare)
+{
+    bool any = false;
+    for (size_t i = 0; i < compare->count; i++)
+        any |= compare->contenders[i].summary.slo_met != -1;
+    return any;
+}
+
+static double largest_gpu_hours(const struct compare *compare)
+{
+    double largest = 0;
+    for (size_t i = 0; i < compare->count; i++)
+        largest = fmax(largest, compare->contenders[i].summary.gpu_hours.billed);
+    return largest;
+}
+
+static void range_fill(struct text *cell, const struct metrics_usd *usd)
+{
+    if (isnan(usd->total) || !(usd->low < usd->high)) {
+        snprintf(cell->s, sizeof cell->s, TEXT_UNDEFINED);
+        return;
+    }
+    int decimals = usd->high < 100 ? 2 : 0;
+    snprintf(cell->s, sizeof cell->s, "%.20s–%.20s", text_real(usd->low, decimals).s,
+             text_real(usd->high, decimals).s);
+}
+
+static void row_fill(struct text *row, const struct contender *o, double largest)
+{
+    const struct metrics_summary *s = &o->summary;
+    snprintf(row[0].s, sizeof row[0].s, "%s", o->spec.name);
+    row[1] = text_real(s->gpu_hours.billed, 1);
+    row[2] = text_percent(largest > 0 ? 1 - s->gpu_hours.billed / largest : NAN, 1);
+    row[3] = text_real(s->usd.total, s->usd.total < 100 ? 2 : 0);
+    range_fill(&row[4], &s->usd);
+    row[5] = text_seconds(s->ttft.p50_ps);
+    row[6] = text_seconds(s->ttft.p99_ps);
+    row[7] = text_millis(s->tpot.p99_ps);
+    row[8] = text_percent(s->slo.attainment, 2);
+    row[9] = text_count(o->scale_events);
+    row[10] = text_count(s->requests.refused + s->requests.unservable);
+}
+
+static void table_print(const struct compare *compare, FILE *out)
+{
+    enum { COLUMNS = 11 };
+    static const char *const heads[2][COLUMNS] = {
+        {"", "GPU-hours", "saved", "cost", "low–high", "TTFT", "TTFT", "TPOT", "attained", "scale",
+         "refused"},
+        {"variant", "billed", "%", "$", "$", "p50 s", "p99 s", "p99 ms", "%", "events", ""},
+    };
+    struct text_table table;
+    text_table_init(&table, COLUMNS, 2, 1);
+    for (size_t r = 0; r < 2; r++) {
+        struct text *row = text_table_row(&table, false);
+        for (size_t c = 0; c < COLUMNS; c++)
+            snprintf(row[c].s, sizeof row[c].s, "%s", heads[r][c]);
+    }
+    for (size_t i = 0; i < compare->count; i++)
+        row_fill(text_table_row(&table, i == 0), &compare->contenders[i],
+                 largest_gpu_hours(compare));
+    text_table_print(&table, out);
+    text_table_free(&table);
+}
+
+static void verdict_print(const struct compare *compare, FILE *out)
+{
+    const struct fingerprint *first = &compare->contenders[0].arrivals;
+    fputc('\n', out);
+    if (same_arrivals(compare)) {
+        fprintf(out,
+                "arrivals: identical in all %zu: %s requests, %s prompt and %s output tokens\n",
+                compare->count, text_count(first->requests).s, text_count(first->prompt_tokens).s,
+                text_count(first->output_tokens).s);
+    } else {
+        fputs("arrivals: NOT the same, so that differences do not come from the fleet alone\n",
+              out);
+        for (size_t i = 0; i < compare->count; i++) {
+            const struct fingerprint *print = &compare->contenders[i].arrivals;
+            fprintf(out, "  %s: %s requests, %s prompt and %s output tokens, digest %016llx\n",
+                    compare->contenders[i].spec.name, text_count(print->requests).s,
+                    text_count(print->prompt_tokens).s, text_count(print->output_tokens).s,
+                    (unsigned long long)print->digest);
+        }
+    }
+    const struct contender *best = cheapest(compare);
+    if (!states_slo(compare)) {
+        fputs("cheapest that meets the SLO: no class states an attainment\n", out);
+    } else if (!best) {
+        fputs("cheapest that meets the SLO: none of them meets it\n", out);
+    } else {
+        fprintf(out, "cheapest that meets the SLO: %s, %s GPU-hours", best->spec.name,
+                text_real(best->summary.gpu_hours.billed, 1).s);
+        if (!isnan(best->summary.usd.total))
+            fprintf(out, ", $%s", text_real(best->summary.usd.total, 2).s);
+        fputc('\n', out);
+    }
+    bool ok = true;
+    for (size_t i = 0; i < compare->count; i++)
+        ok &= compare->contenders[i].audit_ok;
+    fprintf(out, "audit: %s\n", ok ? "ok in all of them" : "FAILED");
+}
+
+static void compare_json(const struct compare *compare, const char *name, FILE *out)
+{
+    struct json json;
+    const struct fingerprint *first = &compare->contenders[0].arrivals;
+    const struct contender *best = cheapest(compare);
+    double largest = largest_gpu_hours(compare);
+    json_init(&json, out);
+    json_object(&json, NULL);
+    json_text(&json, "scenario", name);
+    json_object(&json, "arrivals");
+    json_bool(&json, "identical", same_arrivals(compare));
+    json_count(&json, "requests", first->requests);
+    json_count(&json, "prompt_tokens", first->prompt_tokens);
+    json_count(&json, "output_tokens", first->output_tokens);
+    json_object_end(&json);
+    json_text(&json, "cheapest_that_meets_slo", best ? best->spec.name : NULL);
+    json_list(&json, "variants");
+    for (size_t i = 0; i < compare->count; i++) {
+        const struct contender *o = &compare->contenders[i];
+        json_object(&json, NULL);
+        json_text(&json, "name", o->spec.name);
+        json_list(&json, "set");
+        for (size_t k = 0; k < o->spec.sets.count; k++)
+            json_text(&json, NULL, o->spec.sets.items[k]);
+        json_list_end(&json);
+        json_real(&json, "saving", largest > 0 ? 1 - o->summary.gpu_hours.billed / largest : NAN);
+        json_count(&json, "scale_events", o->scale_events);
+        json_int(&json, "slo_met", o->summary.slo_met < 0 ? COLUMN_INT_NONE : o->summary.slo_met);
+        fprintf(out, ",%s", o->json);
+        json_object_end(&json);
+    }
+    json_list_end(&json);
+    json_object_end(&json);
+}
+
+static int compare_with(struct compare *compare, const char *scenario, struct arena *arena)
+{
+    if (!variants_read(compare, arena))
+        return COMMAND_BAD_USAGE;
+    if (!variants_open(compare, scenario, arena))
+        return COMMAND_BAD_INPUT;
+    const char *name = arena_copy(arena, run_config(compare->contenders[0].run)->name);
+    bool ok = true;
+    for (size_t i = 0; i < compare->count; i++) {
+        if (!variant_simulate(compare, &compare->contenders[i]))
+            return COMMAND_FAILURE;
+        ok &= compare->contenders[i].audit_ok;
+    }
+    if (compare->values->json) {
+        compare_json(compare, name, stdout);
+    } else {
+        table_print(compare, stdout);
+        verdict_print(compare, stdout);
+    }
+    return ok ? COMMAND_OK : COMMAND_FAILURE;
+}
+
+static int compare_run(const void *values, const struct options_list *operands)
+{
+    struct arena arena;
+    arena_init(&arena);
+    struct compare *compare = arena_alloc(&arena, sizeof *compare);
+    compare->values = values;
+    int code = compare_with(compare, operands->items[0], &arena);
+    for (size_t i = 0; i < VARIANTS_MAX; i++) {
+        run_free(compare->contenders[i].run);
+        free(compare->contenders[i].json);
+    }
+    arena_free(&arena);
+    return code;
+}
+
+const struct command cmd_compare_command = {
+    .name = "compare",
+    .summary = "simulate variants of a scenario on the same arrivals, side by side",
+    .operands = "SCENARIO",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = compare_specs,
+    .options_size = sizeof(struct compare_values),
+    .text =
+        "Two variants or more, each with a name and the values it changes. The same seed gives "
+        "all\n"
+        "of them the same arrivals, which is verified. `saved` is against the largest of them.\n",
+    .example = "fleetsim compare chat-1m --variant autoscaled: \\\n"
+               "    --variant 'peak:fleet.pools[0].autoscaler={policy: static, replicas: 273}'\n"
+               "fleetsim compare chat-1m --variant ll:fleet.router.policy=least_loaded \\\n"
+               "    --variant rr:fleet.router.policy=round_robin\n",
+    .run = compare_run,
+};

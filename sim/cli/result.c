@@ -1,0 +1,192 @@
+#include "sim/cli/result.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/base/arena.h"
+
+static void requests_json(struct json *j, const struct metrics_requests *r)
+{
+    json_object(j, "requests");
+    json_count(j, "arrived", r->arrived);
+    json_count(j, "completed", r->completed);
+    json_count(j, "refused", r->refused);
+    json_count(j, "unservable", r->unservable);
+    json_count(j, "cancelled", r->cancelled);
+    json_count(j, "in_flight", r->in_flight);
+    json_object_end(j);
+}
+
+static void tokens_json(struct json *j, const struct metrics_tokens *t)
+{
+    json_object(j, "tokens");
+    json_count(j, "prompt", t->prompt);
+    json_count(j, "cached", t->cached);
+    json_count(j, "computed", t->computed);
+    json_count(j, "recomputed", t->recomputed);
+    json_count(j, "output", t->output);
+    json_object_end(j);
+}
+
+static void latency_json(struct json *j, const char *key, const struct metrics_latency *l)
+{
+    json_object(j, key);
+    json_count(j, "count", l->count);
+    json_time(j, "mean", l->mean_ps);
+    json_time(j, "p50", l->p50_ps);
+    json_time(j, "p90", l->p90_ps);
+    json_time(j, "p95", l->p95_ps);
+    json_time(j, "p99", l->p99_ps);
+    json_time(j, "max", l->max_ps);
+    json_object_end(j);
+}
+
+static void latencies_json(struct json *j, const struct metrics_summary *s)
+{
+    json_object(j, "latency");
+    latency_json(j, "ttft_s", &s->ttft);
+    latency_json(j, "tpot_s", &s->tpot);
+    latency_json(j, "itl_s", &s->itl);
+    latency_json(j, "e2e_s", &s->e2e);
+    latency_json(j, "queue_s", &s->queue);
+    json_object_end(j);
+}
+
+static void slo_json(struct json *j, const struct metrics_slo *slo)
+{
+    json_object(j, "slo");
+    json_count(j, "attained", slo->attained);
+    json_count(j, "missed", slo->missed);
+    json_count(j, "undecided", slo->undecided);
+    json_real(j, "attainment", slo->attainment);
+    json_real(j, "attainment_upper", slo->attainment_upper);
+    json_object_end(j);
+}
+
+static void gpu_hours_json(struct json *j, const struct metrics_summary *s)
+{
+    json_object(j, "gpu_hours");
+    json_real(j, "billed", s->gpu_hours.billed);
+    json_real(j, "held", s->gpu_hours.held);
+    json_real(j, "starting", s->gpu_hours.starting);
+    json_real(j, "ready", s->gpu_hours.ready);
+    json_real(j, "draining", s->gpu_hours.draining);
+    json_real(j, "idle", s->gpu_hours.idle);
+    json_real(j, "floor", s->gpu_hours_floor);
+    json_real(j, "ideal", s->gpu_hours_ideal);
+    json_real(j, "peak", s->gpu_hours_peak);
+    json_object_end(j);
+}
+
+static void cost_json(struct json *j, const struct metrics_summary *s)
+{
+    json_object(j, "cost");
+    json_real(j, "usd", s->usd.total);
+    json_real(j, "usd_low", s->usd.low);
+    json_real(j, "usd_high", s->usd.high);
+    json_real(j, "usd_ideal", s->usd_ideal);
+    json_real(j, "usd_peak", s->usd_peak);
+    json_real(j, "usd_per_mtok_total", s->usd.per_mtok_total);
+    json_real(j, "usd_per_mtok_input", s->usd.per_mtok_input);
+    json_real(j, "usd_per_mtok_output", s->usd.per_mtok_output);
+    json_object_end(j);
+}
+
+static void run_json(struct json *j, const struct run_totals *t)
+{
+    json_object(j, "run");
+    json_real(j, "wall_s", t->wall_s);
+    json_count(j, "events", t->events);
+    json_count(j, "spans", t->spans);
+    json_count(j, "iterations", t->iterations);
+    json_real(j, "requests_per_s", t->requests_per_s);
+    json_count(j, "peak_rss_bytes", t->peak_rss_bytes);
+    json_object_end(j);
+}
+
+void result_json(struct json *j, const char *key, const struct run *run)
+{
+    const struct metrics_summary *s = metrics_summaries(run_metrics(run));
+    struct run_totals totals = run_totals(run);
+    size_t checks;
+    bool ok;
+    run_audit(run, &checks, &ok);
+
+    json_object(j, key);
+    json_text(j, "scenario", run_config(run)->name);
+    json_int(j, "seed", run_config(run)->seed);
+    json_text(j, "digest", totals.digest);
+    requests_json(j, &s->requests);
+    tokens_json(j, &s->tokens);
+    latencies_json(j, s);
+    slo_json(j, &s->slo);
+    json_object(j, "kv");
+    json_int(j, "peak_blocks", s->kv_peak_blocks);
+    json_count(j, "preemptions", s->requests.preemptions);
+    json_object_end(j);
+    gpu_hours_json(j, s);
+    cost_json(j, s);
+    json_object(j, "audit");
+    json_bool(j, "ok", ok);
+    json_count(j, "checks", checks);
+    json_object_end(j);
+    run_json(j, &totals);
+    json_object_end(j);
+}
+
+static void hour_print(const struct metrics_hour *row, FILE *out)
+{
+    const struct column *tables[] = {metrics_hour_key_columns, metrics_hour_columns};
+    bool first = true;
+    for (size_t t = 0; t < 2; t++) {
+        for (const struct column *c = tables[t]; c->type != COLUMN_END; c++) {
+            fputs(first ? "" : ",", out);
+            column_csv_value(c, row, out);
+            first = false;
+        }
+    }
+    fputc('\n', out);
+}
+
+static void hours_print(const struct run *run, FILE *out)
+{
+    const struct column *tables[] = {metrics_hour_key_columns, metrics_hour_columns};
+    bool first = true;
+    for (size_t t = 0; t < 2; t++) {
+        for (const struct column *c = tables[t]; c->type != COLUMN_END; c++) {
+            fprintf(out, "%s%s", first ? "" : ",", c->name);
+            first = false;
+        }
+    }
+    fputc('\n', out);
+    const struct metrics *m = run_metrics(run);
+    size_t pools = run_config(run)->fleet.pools.count;
+    for (size_t k = 0; k < metrics_hour_count(m); k++) {
+        hour_print(metrics_hours_all(m) + k, out);
+        for (size_t p = 0; p < pools; p++)
+            hour_print(metrics_hours(m) + k * pools + p, out);
+    }
+}
+
+bool result_hourly_write(const struct run *run, const char *path, struct errors *errors)
+{
+    size_t size = strlen(path) + 32;
+    char *temporary = memory_alloc(size);
+    snprintf(temporary, size, "%s.tmp-%ld", path, (long)getpid());
+    FILE *out = fopen(temporary, "w");
+    bool ok = out != NULL;
+    if (ok) {
+        hours_print(run, out);
+        ok = !ferror(out);
+        ok = fclose(out) == 0 && ok;
+        ok = ok && rename(temporary, path) == 0;
+    }
+    if (!ok) {
+        errors_add(errors, SEVERITY_ERROR, NULL, "cannot write %s: %s", path, strerror(errno));
+        unlink(temporary);
+    }
+    free(temporary);
+    return ok;
+}

@@ -1,0 +1,16 @@
+/* The result of a run as one JSON object, and as CSV rows. */
+#ifndef FLEETSIM_SIM_CLI_RESULT_H
+#define FLEETSIM_SIM_CLI_RESULT_H
+
+#include <stdbool.h>
+
+#include "sim/cli/json.h"
+#include "sim/run/run.h"
+
+/* The object of `run --json`: exactly the keys of docs/output.md. key: NULL at the top. */
+void result_json(struct json *json, const char *key, const struct run *run);
+/* The hourly table as CSV: for every interval a row of pool "all", then one per pool. Written
+ * beside path and renamed. */
+bool result_hourly_write(const struct run *run, const char *path, struct errors *errors);
+
+#endif
