@@ -75,7 +75,7 @@ static const char *default_text(const struct field *field)
     if (field->flags & FIELD_OPTIONAL)
         return "none, may be left out";
     if (field->fallback)
-        return field->fallback;
+        return field->fallback[0] ? field->fallback : "empty";
     return field->kind == FIELD_LIST ? "empty" : NULL;
 }
 

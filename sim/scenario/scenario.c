@@ -11,7 +11,7 @@
 #include "sim/scenario/overlay.h"
 #include "sim/scenario/yaml.h"
 
-enum { EXTENDS_MAX = 16, SET_SHOWN_MAX = 80 };
+enum { EXTENDS_MAX = 16 };
 
 struct scenario {
     struct arena arena; /* everything below */
@@ -172,8 +172,7 @@ static void sets_apply(struct scenario *scenario, const struct scenario_request 
     for (size_t i = 0; i < request->set_count; i++) {
         const char *text = request->sets[i];
         size_t length = strlen(text);
-        const char *name = arena_printf(arena, "--set '%.*s%s'", SET_SHOWN_MAX, text,
-                                        length > SET_SHOWN_MAX ? "..." : "");
+        const char *name = arena_printf(arena, "--set '%s'", node_quote(text, arena));
         if (length > SOURCE_LENGTH_MAX) {
             errors_add(errors, SEVERITY_ERROR, NULL, "%s: larger than %d MiB", name,
                        SOURCE_LENGTH_MAX >> 20);

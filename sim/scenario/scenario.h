@@ -21,11 +21,19 @@ struct scenario_request {
 
 struct scenario; /* keeps the documents alive so that places can be found; owned by the caller */
 
-/* Loads, extends (mappings merge, lists and scalars replace, paths stay relative to the file that
- * wrote them), overrides and fills target, reporting everything wrong at once: unknown keys with
+/* Loads, extends, overrides and fills target, reporting everything wrong at once: unknown keys with
  * the nearest name, duplicate keys, wrong types, units, ranges, missing required keys, variants
  * that do not exist (or not yet), lists of the wrong length. Returns NULL when anything was an
- * error. */
+ * error; a scenario that loads may leave warnings.
+ *
+ * `extends: path` at the top level builds on another file: mappings merge, lists and scalars
+ * replace, paths stay relative to the file that wrote them, and a mapping whose tag (the key that
+ * chooses a VARIANT: policy, process, dist, …) changes drops the base's mapping as a whole instead
+ * of merging. A set replaces the value it names; setting a tag drops the keys that only the old
+ * variant knows, with a warning. Its paths are relative to the working directory.
+ *
+ * Limits: 16 MiB a file, 16 files in a chain of extends, 64 nested mappings and lists, 100,000
+ * values with aliases expanded. */
 struct scenario *scenario_load(const struct scenario_request *request, struct arena *arena,
                                struct errors *errors);
 /* The same for a text in memory. request->name is what messages call it, its paths are relative to
