@@ -30,6 +30,16 @@ struct step_batch {
     int64_t prefill_pairs; /* query-key pairs of the chunks: Σ chunk·stored + chunk·(chunk+1)/2;
                               grows by prefill_squares */
     int64_t prefill_squares; /* Σ chunk² */
+
+    /* The same within the model's window w (step_model_type.window), for layers whose attention
+     * reaches back w tokens only; all zero for a model without. A span ends where one of them would
+     * stop being affine. */
+    uint32_t decode_growing;   /* decodes with fewer than w tokens stored */
+    int64_t decode_window_kv;  /* Σ min(stored, w) over the decodes; grows by decode_growing */
+    int64_t prefill_window_kv; /* Σ min(stored, w); grows by prefill_window_growth */
+    int64_t prefill_window_growth;
+    int64_t prefill_window_pairs; /* Σ over the chunks' tokens of min(keys, w); grows by the next */
+    int64_t prefill_window_squares;
 };
 
 /* The same batch k iterations later. */
@@ -38,6 +48,9 @@ static inline struct step_batch step_batch_advance(struct step_batch b, int64_t 
     b.decode_kv += k * b.decodes;
     b.prefill_kv += k * b.prefill_tokens;
     b.prefill_pairs += k * b.prefill_squares;
+    b.decode_window_kv += k * b.decode_growing;
+    b.prefill_window_kv += k * b.prefill_window_growth;
+    b.prefill_window_pairs += k * b.prefill_window_squares;
     return b;
 }
 
@@ -59,6 +72,9 @@ struct step_model_type {
     /* The work of one iteration at full utilisation, in ps; NULL: the step itself is the work.
      * Affine in nothing: constant within a span. */
     int64_t (*work)(const void *model, const struct step_batch *batch);
+    /* Tokens that a window layer's attention reaches back; NULL or 0: the model has no such layer.
+     */
+    uint32_t (*window)(const void *model);
     /* Requests/s one replica can sustain for the stated mean lengths; NULL: not known in closed
      * form. */
     double (*capacity)(const void *model, double mean_prompt, double mean_output);

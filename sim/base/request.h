@@ -13,6 +13,7 @@ struct request {
     uint32_t output_tokens; /* ≥ 0; 0: completes at the end of its prefill, without a first token */
     uint32_t class_index;   /* index of its entry in `workload:` */
     uint32_t turn;          /* within its session, from 0 */
+    int32_t priority;       /* smaller goes first, where the engine's scheduling_policy says so */
     int64_t session;        /* -1: none */
 };
 

@@ -2,6 +2,8 @@
 
 #include "sim/base/check.h"
 
+static const char *const policy_names[] = {"fcfs", "priority", NULL};
+
 const struct field engine_fields[] = {
     {.name = "max_num_seqs",
      .kind = FIELD_INT,
@@ -63,10 +65,18 @@ const struct field engine_fields[] = {
      .fallback = "false",
      .doc = "Whether finished blocks are kept for requests with the same prefix (not built yet: "
             "must be false)"},
+    {.name = "scheduling_policy",
+     .kind = FIELD_CHOICE,
+     .offset = offsetof(struct engine_config, scheduling_policy),
+     .fallback = "fcfs",
+     .choices = policy_names,
+     .doc = "Order of the waiting queue and of preemption: fcfs, or priority (a class's priority, "
+            "then arrival)"},
     {0},
 };
 
-void engine_init(struct engine *engine, const struct engine_config *config, int64_t max_queue)
+void engine_init(struct engine *engine, const struct engine_config *config,
+                 const struct step_model *model, int64_t max_queue)
 {
     check(config->max_num_batched_tokens >= config->max_num_seqs);
     *engine = (struct engine){
@@ -77,7 +87,10 @@ void engine_init(struct engine *engine, const struct engine_config *config, int6
         .max_model_len = config->max_model_len,
         .max_queue = max_queue,
         .chunked_prefill = config->enable_chunked_prefill,
+        .by_priority = config->scheduling_policy == ENGINE_PRIORITY,
+        .window = model->type->window != NULL ? model->type->window(model->model) : 0,
         .span_max = ENGINE_SPAN_MAX,
+        .model = *model,
     };
 }
 

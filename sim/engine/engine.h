@@ -21,6 +21,12 @@ struct engine_config {
     double gpu_memory_utilization;
     bool enable_chunked_prefill;
     bool enable_prefix_caching;
+    int scheduling_policy; /* enum engine_policy */
+};
+
+enum engine_policy {
+    ENGINE_FCFS,     /* waiting in order of arrival; the last admitted is preempted */
+    ENGINE_PRIORITY, /* waiting by (priority, arrival); the last of that order is preempted */
 };
 extern const struct field engine_fields[];
 
@@ -37,6 +43,8 @@ struct engine {
     int64_t max_model_len;  /* INT64_MAX: unlimited */
     int64_t max_queue;      /* waiting requests per replica; INT64_MAX: unlimited */
     bool chunked_prefill;
+    bool by_priority;  /* scheduling_policy: priority */
+    uint32_t window;   /* of the step-time model; 0: none */
     uint32_t span_max; /* iterations per step event: ENGINE_SPAN_MAX, or 1 for --step-by-step */
     uint32_t pool;     /* index in fleet.pools, for observations */
     struct step_model model;
@@ -47,7 +55,8 @@ struct engine {
 };
 
 /* Fills engine from its config. max_queue as in the pool's key. */
-void engine_init(struct engine *engine, const struct engine_config *config, int64_t max_queue);
+void engine_init(struct engine *engine, const struct engine_config *config,
+                 const struct step_model *model, int64_t max_queue);
 
 /* KV blocks that hold this many tokens. */
 static inline int64_t engine_blocks(const struct engine *engine, int64_t tokens)

@@ -10,30 +10,43 @@ static struct sequence *at(const struct replica *r, uint32_t index)
     return sequence_at(r->engine->sequences, index);
 }
 
-/* The tail of the running list gives up its blocks and goes back to the head of the queue, to
- * compute its prompt and tokens so far again. */
-static void preempt_tail(struct replica *r, int64_t t)
+/* Whom to preempt: the last admitted, or by priority the last in the order of the queue. */
+static uint32_t preempt_choose(const struct replica *r)
 {
-    uint32_t index = r->run.tail;
+    uint32_t victim = r->run.tail;
+    if (r->engine->by_priority) {
+        for (uint32_t i = r->run.head; i != SEQUENCE_NONE; i = at(r, i)->next) {
+            victim = sequence_precedes(at(r, victim), at(r, i)) ? i : victim;
+        }
+    }
+    return victim;
+}
+
+/* A running sequence gives up its blocks (extra of them taken in this very pass) and goes back to
+ * the queue, to compute its prompt and tokens so far again. */
+static void preempt(struct replica *r, uint32_t index, int64_t extra, int64_t t)
+{
     struct sequence *s = at(r, index);
-    replica_sync(r, index);
     if (s->phase == SEQUENCE_DECODE) {
         finish_remove(r->finish, r->decodes--, index);
-        r->decode_kv -= s->stored;
-        kv_leave(&r->kv, s->stored);
+        replica_decode_leave(r, index, 0);
         s->last_token_ps = t; /* it emitted at this very boundary */
     } else {
         debug_check(index == r->prefill_head);
         r->prefill_head = SEQUENCE_NONE;
     }
-    kv_give(&r->kv, kv_blocks(&r->kv, s->stored));
+    kv_give(&r->kv, kv_blocks(&r->kv, s->stored) + extra);
     s->high = s->stored > s->high ? s->stored : s->high;
     s->stored = 0;
     s->target = s->record.request.prompt_tokens + s->record.emitted_tokens;
     s->phase = SEQUENCE_WAITING;
     s->record.preemptions++;
     sequence_list_remove(r->engine->sequences, &r->run, index);
-    sequence_list_push_head(r->engine->sequences, &r->wait, index);
+    if (r->engine->by_priority) {
+        sequence_list_insert(r->engine->sequences, &r->wait, index, true);
+    } else {
+        sequence_list_push_head(r->engine->sequences, &r->wait, index);
+    }
     struct obs obs = {.kind = OBS_PREEMPT,
                       .pool = r->engine->pool,
                       .replica = r->launch,
@@ -42,37 +55,64 @@ static void preempt_tail(struct replica *r, int64_t t)
     obs_emit(&r->engine->sink, &obs);
 }
 
-/* Blocks are short: gives them out one sequence at a time in order of admission, preempting from
- * the tail for whoever cannot have his. */
-static void form_short_of_blocks(struct replica *r, int64_t t, uint32_t chunk)
+static bool needs_block_now(const struct replica *r, const struct sequence *s)
 {
-    uint32_t index = r->run.head;
-    while (index != SEQUENCE_NONE && index != r->prefill_head) {
-        const struct sequence *s = at(r, index);
-        uint64_t stored = s->stored + (r->iteration - s->start_iteration);
-        if (stored % r->kv.block_size == 0) {
-            bool self = false;
-            while (kv_available(&r->kv) < 1 && !self) {
-                self = r->run.tail == index;
-                preempt_tail(r, t);
-            }
-            if (self) {
-                break;
-            }
-            kv_take(&r->kv, 1);
+    return (s->stored + (r->iteration - s->start_iteration)) % r->kv.block_size == 0;
+}
+
+/* Takes blocks for the sequence at index, preempting as long as they are not there; false when that
+ * hit the sequence itself. passed: it and those before it in the list may have taken a block in
+ * this pass. */
+static bool take_or_preempt(struct replica *r, uint32_t index, int64_t need, int64_t t,
+                            uint32_t *next)
+{
+    while (kv_available(&r->kv) < need) {
+        uint32_t victim = preempt_choose(r);
+        const struct sequence *v = at(r, victim);
+        /* By priority the victim may stand before us in the list and have its block already. */
+        bool earlier = false;
+        for (uint32_t i = at(r, index)->previous; i != SEQUENCE_NONE && !earlier;
+             i = at(r, i)->previous) {
+            earlier = i == victim;
         }
-        index = at(r, index)->next;
+        int64_t extra = earlier && needs_block_now(r, v) ? 1 : 0;
+        if (victim == *next) {
+            *next = v->next;
+        }
+        preempt(r, victim, extra, t);
+        if (victim == index) {
+            return false;
+        }
+    }
+    kv_take(&r->kv, need);
+    return true;
+}
+
+/* Blocks are short: gives them out one sequence at a time in order of admission, preempting for
+ * whoever cannot have his. Returns the chunk of the prefill that goes on. */
+static uint32_t form_short_of_blocks(struct replica *r, int64_t t)
+{
+    uint32_t chunk = 0;
+    uint32_t next;
+    for (uint32_t index = r->run.head; index != SEQUENCE_NONE; index = next) {
+        const struct sequence *s = at(r, index);
+        next = s->next;
+        if (s->phase == SEQUENCE_DECODE) {
+            if (needs_block_now(r, s)) {
+                take_or_preempt(r, index, 1, t, &next);
+            }
+            continue;
+        }
+        uint32_t rest = s->target - s->stored;
+        uint32_t budget = r->engine->max_num_batched_tokens - r->decodes;
+        chunk = rest < budget ? rest : budget;
+        int64_t need = kv_blocks(&r->kv, (int64_t)s->stored + chunk) - kv_blocks(&r->kv, s->stored);
+        if (!take_or_preempt(r, index, need, t, &next)) {
+            chunk = 0;
+        }
     }
     kv_tick(&r->kv);
-    if (r->prefill_head != SEQUENCE_NONE) {
-        const struct sequence *s = at(r, r->prefill_head);
-        int64_t need = kv_blocks(&r->kv, (int64_t)s->stored + chunk) - kv_blocks(&r->kv, s->stored);
-        if (need > kv_available(&r->kv)) {
-            preempt_tail(r, t);
-        } else {
-            kv_take(&r->kv, need);
-        }
-    }
+    return chunk;
 }
 
 /* The running part of the iteration: every decode takes one token, a prefill that goes on its next
@@ -95,7 +135,7 @@ static bool form_running(struct replica *r, int64_t t, uint32_t *budget)
         kv_take(&r->kv, need);
         kv_tick(&r->kv);
     } else {
-        form_short_of_blocks(r, t, chunk);
+        chunk = form_short_of_blocks(r, t);
     }
     r->last_chunk = chunk;
     *budget -= chunk;
@@ -109,6 +149,9 @@ static void seats_reserve(struct replica *r)
         r->seats = r->seats == 0 ? 32 : 2 * r->seats;
         r->finish = memory_grow(r->finish, r->seats * sizeof *r->finish);
         r->outcomes = memory_grow(r->outcomes, r->seats * sizeof *r->outcomes);
+        if (r->engine->window > 0) {
+            r->saturate = memory_grow(r->saturate, r->seats * sizeof *r->saturate);
+        }
     }
 }
 
@@ -160,9 +203,27 @@ static void form_admissions(struct replica *r, int64_t t, uint32_t budget)
     }
 }
 
+/* A chunk's part of the batch within the window w: what it reads, and query-key pairs; a token at
+ * position p has min(p + 1, w) keys. Affine while the chunk lies wholly below or wholly beyond w.
+ */
+static void compose_window(struct step_batch *batch, int64_t stored, int64_t chunk, int64_t window)
+{
+    int64_t below = stored >= window ? 0 : window - stored < chunk ? window - stored : chunk;
+    batch->prefill_window_kv += stored < window ? stored : window;
+    batch->prefill_window_pairs +=
+        below * stored + below * (below + 1) / 2 + (chunk - below) * window;
+    if (below == chunk) {
+        batch->prefill_window_growth += chunk;
+        batch->prefill_window_squares += chunk * chunk;
+    }
+}
+
 static void batch_compose(struct replica *r)
 {
-    r->batch = (struct step_batch){.decodes = r->decodes, .decode_kv = r->decode_kv};
+    r->batch = (struct step_batch){.decodes = r->decodes,
+                                   .decode_kv = r->decode_kv,
+                                   .decode_growing = r->growing,
+                                   .decode_window_kv = r->window_kv};
     uint32_t index = r->prefill_head;
     while (index != SEQUENCE_NONE) {
         const struct sequence *s = at(r, index);
@@ -172,6 +233,9 @@ static void batch_compose(struct replica *r)
         r->batch.prefill_kv += s->stored;
         r->batch.prefill_pairs += chunk * s->stored + chunk * (chunk + 1) / 2;
         r->batch.prefill_squares += chunk * chunk;
+        if (r->engine->window > 0) {
+            compose_window(&r->batch, s->stored, chunk, r->engine->window);
+        }
         index = s->next;
     }
 }
@@ -234,6 +298,9 @@ uint32_t form_span(const struct replica *r, bool preempted)
     if (r->decodes > 0 && r->finish[0].iteration - r->iteration < n) {
         n = r->finish[0].iteration - r->iteration;
     }
+    if (r->growing > 0 && r->saturate[0].iteration - r->iteration < n) {
+        n = r->saturate[0].iteration - r->iteration;
+    }
     if (r->prefill_head != SEQUENCE_NONE) {
         const struct sequence *s = at(r, r->prefill_head);
         uint32_t rest = s->target - s->stored;
@@ -242,6 +309,10 @@ uint32_t form_span(const struct replica *r, bool preempted)
         }
         uint32_t whole = (rest - 1) / r->last_chunk;
         n = whole < n ? whole : n;
+        if (s->stored < r->engine->window) {
+            uint32_t below = (r->engine->window - s->stored) / r->last_chunk;
+            n = below < 1 ? 1 : below < n ? below : n;
+        }
     }
     return n > 1 ? span_that_fits(r, (uint32_t)n) : 1;
 }

@@ -24,6 +24,7 @@ void replica_init(struct replica *r, const struct engine *engine, uint32_t slot,
 void replica_free(struct replica *r)
 {
     free(r->finish);
+    free(r->saturate);
     free(r->outcomes);
     kv_free(&r->kv);
 }
@@ -132,6 +133,7 @@ static void settle(struct replica *r, uint32_t k)
     r->span -= k;
     r->batch = step_batch_advance(r->batch, k);
     r->decode_kv += (int64_t)k * r->decodes;
+    r->window_kv += (int64_t)k * r->growing;
     law_advance(&r->law, k);
     if (r->batch.prefills > 0) {
         law_advance(&r->decode_law, k);
@@ -175,15 +177,46 @@ void replica_sync(const struct replica *r, uint32_t index)
     }
 }
 
+static int64_t within_window(const struct replica *r, uint32_t stored)
+{
+    return stored < r->engine->window ? stored : r->engine->window;
+}
+
+void replica_decode_join(struct replica *r, uint32_t index)
+{
+    struct sequence *s = at(r, index);
+    uint32_t left = s->record.request.output_tokens - s->record.emitted_tokens;
+    s->phase = SEQUENCE_DECODE;
+    s->start_iteration = r->iteration;
+    finish_push(r->finish, r->decodes++, r->iteration + left, index);
+    r->decode_kv += s->stored;
+    kv_join(&r->kv, s->stored);
+    r->window_kv += within_window(r, s->stored);
+    if (s->stored < r->engine->window) {
+        uint64_t full = r->iteration + (r->engine->window - s->stored);
+        finish_push(r->saturate, r->growing++, full, index);
+    }
+}
+
+void replica_decode_leave(struct replica *r, uint32_t index, uint32_t in_flight)
+{
+    replica_sync(r, index);
+    const struct sequence *s = at(r, index);
+    r->decode_kv -= s->stored;
+    kv_leave(&r->kv, s->stored + in_flight);
+    r->window_kv -= within_window(r, s->stored);
+    if (s->stored < r->engine->window) {
+        finish_remove(r->saturate, r->growing--, index);
+    }
+}
+
 /* Takes a running sequence out of the batch and frees its blocks. in_flight: tokens it is storing
  * in an iteration that goes on without it. A decode must have left the finish heap already. */
 static void batch_leave(struct replica *r, uint32_t index, uint32_t in_flight)
 {
-    replica_sync(r, index);
-    struct sequence *s = at(r, index);
+    const struct sequence *s = at(r, index);
     if (s->phase == SEQUENCE_DECODE) {
-        r->decode_kv -= s->stored;
-        kv_leave(&r->kv, s->stored + in_flight);
+        replica_decode_leave(r, index, in_flight);
     } else if (index == r->prefill_head) {
         r->prefill_head = s->next;
     }
@@ -225,12 +258,7 @@ static void prefill_complete(struct replica *r, uint32_t index, int64_t t)
         sequence_end(r, index, t, OUTCOME_COMPLETED);
         return;
     }
-    s->phase = SEQUENCE_DECODE;
-    s->start_iteration = r->iteration;
-    finish_push(r->finish, r->decodes, r->iteration + output - record->emitted_tokens, index);
-    r->decodes++;
-    r->decode_kv += s->stored;
-    kv_join(&r->kv, s->stored);
+    replica_decode_join(r, index);
 }
 
 /* By request id. Shell's sort: nearly always two or three entries, and it never allocates. */
@@ -257,6 +285,9 @@ static void outcomes_sort(struct outcome_entry *entries, uint32_t count)
 static void complete(struct replica *r, int64_t t)
 {
     uint32_t count = 0;
+    while (r->growing > 0 && r->saturate[0].iteration == r->iteration) {
+        finish_pop(r->saturate, r->growing--);
+    }
     while (r->decodes > 0 && r->finish[0].iteration == r->iteration) {
         uint32_t index = finish_pop(r->finish, r->decodes--);
         r->outcomes[count++] = (struct outcome_entry){at(r, index)->record.request.id, index};
@@ -286,7 +317,10 @@ static void laws_set(struct replica *r)
     model->type->law(model->model, &r->batch, &r->law);
     r->work_ps = model->type->work ? model->type->work(model->model, &r->batch) : -1;
     if (r->batch.prefills > 0 && r->batch.decodes > 0) {
-        struct step_batch alone = {.decodes = r->batch.decodes, .decode_kv = r->batch.decode_kv};
+        struct step_batch alone = {.decodes = r->batch.decodes,
+                                   .decode_kv = r->batch.decode_kv,
+                                   .decode_growing = r->batch.decode_growing,
+                                   .decode_window_kv = r->batch.decode_window_kv};
         model->type->law(model->model, &alone, &r->decode_law);
         if (r->decode_law.valid_n < r->law.valid_n) {
             r->law.valid_n = r->decode_law.valid_n;
@@ -315,8 +349,8 @@ void replica_step(struct replica *r, int64_t t)
     r->next_ps = time_add(t, law_time(&r->law, r->span));
 }
 
-/* Ends the span at its first boundary at or after t, if the head of an else empty queue could be
- * admitted there. A seat, budget or KV that is missing now is missing until the span ends. */
+/* Ends the span at its first boundary at or after t, if the new head of the queue could be admitted
+ * there. A seat, budget or KV that is missing now is missing until the span ends. */
 static void cut_for_arrival(struct replica *r, uint32_t index, int64_t t)
 {
     if (r->span > 1 && r->run.count < r->engine->max_num_seqs &&
@@ -332,10 +366,10 @@ void replica_enqueue(struct replica *r, uint32_t index, int64_t t)
     s->slot = r->slot;
     s->record.pool = r->engine->pool;
     s->record.replica = r->launch;
-    sequence_list_push_tail(r->engine->sequences, &r->wait, index);
+    sequence_list_insert(r->engine->sequences, &r->wait, index, r->engine->by_priority);
     if (!r->running) {
         r->next_ps = t;
-    } else if (r->wait.count == 1) {
+    } else if (r->wait.head == index) {
         cut_for_arrival(r, index, t);
     }
 }

@@ -48,9 +48,13 @@ struct replica {
                               reach their target in this iteration */
     uint32_t decodes;      /* alive decodes: batch.decodes, less those cancelled since */
     int64_t decode_kv;     /* tokens they have stored at the origin */
+    uint32_t growing;      /* alive decodes with less than the model's window stored */
+    int64_t window_kv;     /* Σ min(stored, window) over the alive decodes, at the origin */
     struct finish *finish; /* owned; heap of the alive decodes, [seats] */
     struct outcome_entry *outcomes; /* owned scratch of one boundary, [seats] */
-    uint32_t seats;                 /* grows with the largest batch */
+    struct finish *saturate; /* owned; heap of the growing decodes by the iteration that fills their
+                                window, [seats]; only with a window */
+    uint32_t seats;          /* grows with the largest batch */
     struct kv kv;
 };
 
@@ -78,6 +82,12 @@ void replica_step(struct replica *r, int64_t t);
 void replica_settle(struct replica *r, int64_t t);
 /* The client of a waiting or running sequence of this replica leaves at t. */
 void replica_cancel(struct replica *r, uint32_t sequence, int64_t t);
+/* For form.c: a sequence that has stored its target begins to decode, from the next start on; a
+ * decode ceases to (the finish heap apart). in_flight: tokens it is storing in an iteration that
+ * goes on without it. */
+void replica_decode_join(struct replica *r, uint32_t sequence);
+void replica_decode_leave(struct replica *r, uint32_t sequence, uint32_t in_flight);
+
 /* Brings the record of one of its sequences up to date as of the last settle (emitted_tokens lags
  * while it decodes). */
 void replica_sync(const struct replica *r, uint32_t sequence);

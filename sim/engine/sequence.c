@@ -110,3 +110,34 @@ void sequence_list_remove(struct sequence_table *table, struct sequence_list *li
     s->previous = s->next = SEQUENCE_NONE;
     list->count--;
 }
+
+bool sequence_precedes(const struct sequence *a, const struct sequence *b)
+{
+    const struct request *p = &a->record.request, *q = &b->record.request;
+    if (p->priority != q->priority) {
+        return p->priority < q->priority;
+    }
+    return p->id < q->id; /* ids follow arrivals */
+}
+
+void sequence_list_insert(struct sequence_table *table, struct sequence_list *list, uint32_t index,
+                          bool by_priority)
+{
+    uint32_t before = list->tail;
+    while (by_priority && before != SEQUENCE_NONE &&
+           sequence_precedes(&table->items[index], &table->items[before])) {
+        before = table->items[before].previous;
+    }
+    if (before == list->tail) {
+        sequence_list_push_tail(table, list, index);
+    } else if (before == SEQUENCE_NONE) {
+        sequence_list_push_head(table, list, index);
+    } else {
+        uint32_t after = table->items[before].next;
+        table->items[index].previous = before;
+        table->items[index].next = after;
+        table->items[before].next = index;
+        table->items[after].previous = index;
+        list->count++;
+    }
+}

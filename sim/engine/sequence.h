@@ -61,6 +61,12 @@ static inline struct sequence_list sequence_list_empty(void)
 }
 void sequence_list_push_tail(struct sequence_table *table, struct sequence_list *list,
                              uint32_t index);
+/* At the tail; by_priority: behind the last that comes no later in the order (priority, arrival,
+ * id). The order is searched from the tail, so equals cost O(1). */
+void sequence_list_insert(struct sequence_table *table, struct sequence_list *list, uint32_t index,
+                          bool by_priority);
+/* Whether a comes before b in that order. */
+bool sequence_precedes(const struct sequence *a, const struct sequence *b);
 void sequence_list_push_head(struct sequence_table *table, struct sequence_list *list,
                              uint32_t index);
 void sequence_list_remove(struct sequence_table *table, struct sequence_list *list, uint32_t index);

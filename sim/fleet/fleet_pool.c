@@ -9,10 +9,9 @@ void fleet_pool_init(struct fleet *f, uint32_t index, const struct fleet_pool_co
                      uint32_t span_max, struct obs_sink sink)
 {
     struct fleet_pool *pool = &f->pools[index];
-    engine_init(&pool->engine, config->engine, config->max_queue);
+    engine_init(&pool->engine, config->engine, &config->model, config->max_queue);
     pool->engine.span_max = span_max;
     pool->engine.pool = index;
-    pool->engine.model = config->model;
     pool->engine.sequences = &f->sequences;
     pool->engine.sink = sink;
     pool->engine.central = f->router->central ? &pool->queue : NULL;
@@ -220,7 +219,7 @@ bool fleet_pool_has_room(const struct fleet *f, uint32_t index)
 void fleet_pool_wait(struct fleet *f, uint32_t index, uint32_t sequence, int64_t t)
 {
     struct fleet_pool *pool = &f->pools[index];
-    sequence_list_push_tail(&f->sequences, &pool->queue, sequence);
+    sequence_list_insert(&f->sequences, &pool->queue, sequence, pool->engine.by_priority);
     if (!f->router->central) {
         return;
     }
@@ -233,7 +232,7 @@ void fleet_pool_wait(struct fleet *f, uint32_t index, uint32_t sequence, int64_t
             break;
         }
     }
-    if (pool->queue.count == 1) {
+    if (pool->queue.head == sequence) {
         fleet_pool_offer(f, index, ROUTER_NONE, t);
     }
 }
