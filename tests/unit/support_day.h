@@ -138,7 +138,7 @@ static inline void day_scale(struct day *d, int64_t t)
         day_move(d, (uint32_t)d->capacity++, t, t ? REPLICA_PROVISIONING : REPLICA_SERVING);
     }
     struct obs_gauge gauge = {d->in_flight, d->in_flight / 20, (int64_t)d->in_flight * 100,
-                              d->replicas * 3000, 2900};
+                              d->replicas * 8000, 2900};
     day_emit(d, (struct obs){.kind = OBS_GAUGE, .time_ps = t, .u.gauge = &gauge});
 }
 
