@@ -200,14 +200,14 @@ static void row_fill(struct text *row, const struct contender *o, double largest
 {
     const struct metrics_summary *s = &o->summary;
     snprintf(row[0].s, sizeof row[0].s, "%s", o->spec.name);
-    row[1] = text_real(s->gpu_hours.billed, 1);
+    row[1] = text_real(s->gpu_hours.billed, largest < 100 ? 2 : 1);
     row[2] = text_percent(largest > 0 ? 1 - s->gpu_hours.billed / largest : NAN, 1);
     row[3] = text_real(s->usd.total, s->usd.total < 100 ? 2 : 0);
     range_fill(&row[4], &s->usd);
     row[5] = text_seconds(s->ttft.p50_ps);
     row[6] = text_seconds(s->ttft.p99_ps);
     row[7] = text_millis(s->tpot.p99_ps);
-    row[8] = text_percent(s->slo.attainment, 2);
+    row[8] = text_share(s->slo.attainment, 2);
     row[9] = text_count(o->scale_events);
     row[10] = text_count(s->requests.refused + s->requests.unservable);
 }
@@ -260,8 +260,9 @@ static void verdict_print(const struct compare *compare, FILE *out)
     } else if (!best) {
         fputs("cheapest that meets the SLO: none of them meets it\n", out);
     } else {
-        fprintf(out, "cheapest that meets the SLO: %s, %s GPU-hours", best->spec.name,
-                text_real(best->summary.gpu_hours.billed, 1).s);
+        fprintf(
+            out, "cheapest that meets the SLO: %s, %s GPU-hours", best->spec.name,
+            text_real(best->summary.gpu_hours.billed, largest_gpu_hours(compare) < 100 ? 2 : 1).s);
         if (!isnan(best->summary.usd.total))
             fprintf(out, ", $%s", text_real(best->summary.usd.total, 2).s);
         fputc('\n', out);

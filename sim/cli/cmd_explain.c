@@ -3,11 +3,12 @@
 #include <stdio.h>
 
 #include "sim/cli/command.h"
+#include "sim/cli/output_docs.h"
 #include "sim/run/config.h"
 #include "sim/scenario/explain.h"
 
 struct explain_options {
-    bool reference;
+    bool reference, outputs;
 };
 
 static const struct options_spec explain_specs[] = {
@@ -15,20 +16,28 @@ static const struct options_spec explain_specs[] = {
      .kind = OPTIONS_FLAG,
      .offset = offsetof(struct explain_options, reference),
      .doc = "every key of a scenario, as Markdown (docs/scenario.md)"},
+    {.name = "outputs",
+     .kind = OPTIONS_FLAG,
+     .offset = offsetof(struct explain_options, outputs),
+     .doc = "every output, as Markdown (docs/output.md)"},
     {0},
 };
 
 static int explain_run(const void *values, const struct options_list *operands)
 {
     const struct explain_options *options = values;
-    if (options->reference == (operands->count == 1)) {
-        fputs("fleetsim explain: give a KEY or --reference\n"
+    if (operands->count + options->reference + options->outputs != 1) {
+        fputs("fleetsim explain: give a KEY, --reference or --outputs\n"
               "`fleetsim help explain` shows how it is used\n",
               stderr);
         return COMMAND_BAD_USAGE;
     }
     if (options->reference) {
         explain_reference(stdout, config_fields);
+        return COMMAND_OK;
+    }
+    if (options->outputs) {
+        output_docs_print(stdout);
         return COMMAND_OK;
     }
     return explain_print(stdout, config_fields, operands->items[0]) ? COMMAND_OK

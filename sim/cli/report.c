@@ -62,7 +62,12 @@ static void p99_fill(struct text *cell, struct text value, uint64_t count, bool 
     }
 }
 
-static void hour_fill(struct text *row, const struct metrics_hour *h, int usd_decimals,
+/* One for all rows of a column. */
+struct decimals {
+    int hours, usd;
+};
+
+static void hour_fill(struct text *row, const struct metrics_hour *h, struct decimals decimals,
                       bool *marked)
 {
     row[HOUR_ARRIVED] = text_count(h->requests.arrived);
@@ -76,8 +81,8 @@ static void hour_fill(struct text *row, const struct metrics_hour *h, int usd_de
     row[HOUR_HELD] = text_real(h->gpus_held_mean, 1);
     row[HOUR_READY] = text_real(h->gpus_ready_mean, 1);
     row[HOUR_UTILIZATION] = text_percent(h->utilization, 1);
-    row[HOUR_GPU_HOURS] = text_real(h->gpu_hours.billed, 1);
-    row[HOUR_USD] = text_real(h->usd.total, usd_decimals);
+    row[HOUR_GPU_HOURS] = text_real(h->gpu_hours.billed, decimals.hours);
+    row[HOUR_USD] = text_real(h->usd.total, decimals.usd);
     row[HOUR_USD_MTOK] = text_real(h->usd.per_mtok_total, 3);
 }
 
@@ -119,7 +124,8 @@ static void hours_print(const struct run *run, FILE *out)
     size_t count = metrics_hour_count(m);
     bool marked = false, days = run_horizon(run) > 24 * PS_PER_HOUR;
     struct metrics_hour whole = whole_run(run);
-    int usd_decimals = whole.usd.total < 1000 ? 2 : 0;
+    struct decimals decimals = {.hours = whole.gpu_hours.billed < 100 ? 2 : 1,
+                                .usd = whole.usd.total < 1000 ? 2 : 0};
     struct text_table table;
     text_table_init(&table, HOUR_COLUMNS, 2, 1);
     for (size_t r = 0; r < 2; r++) {
@@ -133,11 +139,11 @@ static void hours_print(const struct run *run, FILE *out)
             snprintf(row->s, sizeof row->s, "drain");
         else
             label_fill(row, run, hours[k].start_ps, days);
-        hour_fill(row, &hours[k], usd_decimals, &marked);
+        hour_fill(row, &hours[k], decimals, &marked);
     }
     struct text *row = text_table_row(&table, true);
     snprintf(row->s, sizeof row->s, "all");
-    hour_fill(row, &whole, usd_decimals, &marked);
+    hour_fill(row, &whole, decimals, &marked);
     text_table_print(&table, out);
     text_table_free(&table);
     if (count > HOUR_ROWS_MAX)
@@ -237,10 +243,10 @@ static void slo_print(const struct run *run, FILE *out)
         limit_print(out, "TTFT", class->slo_ttft_ps, &first);
         limit_print(out, "TPOT", class->slo_tpot_ps, &first);
         limit_print(out, "E2E", class->slo_e2e_ps, &first);
-        fprintf(out, " held for %s %% of arrivals", text_percent(class->slo.attainment, 2).s);
+        fprintf(out, " held for %s %% of arrivals", text_share(class->slo.attainment, 2).s);
         if (class->slo.undecided > 0)
             fprintf(out, " (%s %% if all %s undecided ones do)",
-                    text_percent(class->slo.attainment_upper, 2).s,
+                    text_share(class->slo.attainment_upper, 2).s,
                     text_count(class->slo.undecided).s);
         if (class->slo_met >= 0)
             fprintf(out, ", %s %% wanted: %s", text_plain(100 * class->slo_attainment).s,
@@ -256,10 +262,12 @@ static void slo_print(const struct run *run, FILE *out)
 static void gpu_hours_print(const struct metrics_summary *s, FILE *out)
 {
     const struct metrics_gpu_hours *g = &s->gpu_hours;
+    int decimals = g->held < 100 ? 2 : 1;
     name_print(out, "GPU-hours");
     fprintf(out, "%s billed; %s held = %s starting + %s ready (%s of it idle) + %s draining\n",
-            text_real(g->billed, 1).s, text_real(g->held, 1).s, text_real(g->starting, 1).s,
-            text_real(g->ready, 1).s, text_real(g->idle, 1).s, text_real(g->draining, 1).s);
+            text_real(g->billed, decimals).s, text_real(g->held, decimals).s,
+            text_real(g->starting, decimals).s, text_real(g->ready, decimals).s,
+            text_real(g->idle, decimals).s, text_real(g->draining, decimals).s);
     name_print(out, "utilisation");
     fprintf(out, "%s %% of ready time is work at full rate; %s %% of it a step was running\n",
             text_percent(s->utilization, 1).s, text_percent(s->busy_share, 1).s);
@@ -293,7 +301,8 @@ static void pools_print(const struct run *run, FILE *out)
         const struct metrics_summary *pool = &s[p + 1];
         name_print(out, p == 0 ? "pools" : "");
         fprintf(out, "%s: %s completed, %s GPU-hours billed, %s %% utilised, $%s\n", pool->pool,
-                text_count(pool->requests.completed).s, text_real(pool->gpu_hours.billed, 1).s,
+                text_count(pool->requests.completed).s,
+                text_real(pool->gpu_hours.billed, s->gpu_hours.held < 100 ? 2 : 1).s,
                 text_percent(pool->utilization, 1).s, text_real(pool->usd.total, 2).s);
     }
 }
@@ -326,7 +335,7 @@ static void summary_print(const struct run *run, FILE *out)
 static void reference_print(FILE *out, const char *name, double hours, double usd, const char *what)
 {
     name_print(out, name);
-    text_right(out, 8, text_real(hours, hours < 10 ? 2 : 0).s);
+    text_right(out, 8, text_real(hours, hours < 100 ? 2 : 0).s);
     fputs(" GPU-hours", out);
     if (!isnan(usd))
         fprintf(out, ", $%s", text_real(usd, usd < 100 ? 2 : 0).s);

@@ -79,6 +79,13 @@ struct text text_percent(double share, int decimals)
     return text_real(100 * share, decimals);
 }
 
+struct text text_share(double share, int decimals)
+{
+    double scale = 100 * pow(10, decimals);
+    /* A share of counts such as 0.29 may lie an ulp below its own decimal text. */
+    return text_real(100 * floor(share * scale + 1e-9) / scale, decimals);
+}
+
 struct text text_duration(int64_t ps)
 {
     struct text text;

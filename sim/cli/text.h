@@ -29,6 +29,8 @@ struct text text_seconds(int64_t ps);
 struct text text_millis(int64_t ps);
 /* 0.9931 as "99.31" with that many decimals, for a column headed %. */
 struct text text_percent(double share, int decimals);
+/* The same, cut off instead of rounded: what is short of all never shows as 100. */
+struct text text_share(double share, int decimals);
 /* A duration as a user would write it: "24 h", "90 s". */
 struct text text_duration(int64_t ps);
 /* "2026-03-02T00:00:00Z". */

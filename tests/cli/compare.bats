@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# `fleetsim compare`: variants on the same arrivals.
+load helpers
+
+small() {
+  cp "$FLEETSIM_SOURCE_DIR/tests/cli/small.yaml" small.yaml
+}
+
+@test "side by side, with identical arrivals and the cheapest that meets the SLO" {
+  small
+  fs_run compare small.yaml --variant as-is: \
+    --variant 'peak:fleet.pools[0].autoscaler={policy: static, replicas: 5},fleet.pools[0].initial_replicas=5' \
+    --variant 'rr:fleet.router.policy=round_robin'
+  assert_status 0
+  assert_output_has "as-is"
+  assert_output_has "peak"
+  assert_output_has "arrivals: identical in all 3: "
+  assert_output_has "cheapest that meets the SLO: "
+  assert_output_has "audit: ok in all of them"
+  assert_absent small.h5
+}
+
+@test "commas inside brackets, braces and quotes do not split" {
+  small
+  fs_run compare small.yaml --json --quiet --variant a: \
+    --variant 'b:fleet.pools[0].autoscaler={policy: static, replicas: 2},fleet.pools[0].initial_replicas=2,description="one, two"'
+  assert_status 0
+  printf '%s\n' "$output" >out.json
+  [ "$(json out.json 'o["variants"][1]["set"]')" = \
+    "['fleet.pools[0].autoscaler={policy: static, replicas: 2}', 'fleet.pools[0].initial_replicas=2', 'description=\"one, two\"']" ]
+}
+
+@test "the JSON holds each run's own object" {
+  small
+  fs_run compare small.yaml --json --quiet --variant a: --variant 'b:fleet.router.policy=random'
+  assert_status 0
+  printf '%s\n' "$output" >out.json
+  "$FLEETSIM_BIN" run small.yaml --json --quiet --no-output --set fleet.router.policy=random >b.json
+  "$FLEETSIM_PYTHON" - <<'PY'
+import json
+o, b = json.load(open("out.json")), json.load(open("b.json"))
+assert o["arrivals"]["identical"] is True
+assert o["arrivals"]["requests"] == b["requests"]["arrived"]
+assert o["arrivals"]["prompt_tokens"] == b["tokens"]["prompt"]
+assert o["arrivals"]["output_tokens"] == b["tokens"]["output"]
+mine = o["variants"][1]["result"]
+mine.pop("run"), b.pop("run")
+assert mine == b
+billed = [v["result"]["gpu_hours"]["billed"] for v in o["variants"]]
+assert [v["saving"] for v in o["variants"]] == [1 - x / max(billed) for x in billed]
+cheap = min((v for v in o["variants"] if v["slo_met"] == 1), key=lambda v: v["result"]["cost"]["usd"])
+assert o["cheapest_that_meets_slo"] == cheap["name"]
+PY
+}
+
+@test "variants that change the traffic are told apart" {
+  small
+  fs_run compare small.yaml --variant a: --variant b:workload[0].arrivals.rate=3/s
+  assert_status 0
+  assert_output_has "arrivals: NOT the same"
+}
+
+@test "none meets the SLO: said so" {
+  small
+  fs_run compare small.yaml --set 'workload[0].slo={ttft: 1 ms, attainment: 99 %}' \
+    --variant a: --variant b:fleet.router.policy=random
+  assert_status 0
+  assert_output_has "none of them meets it"
+}
+
+@test "bad variants are bad usage" {
+  small
+  fs_run compare small.yaml --variant a:
+  assert_status 64
+  assert_stderr_has "1 --variant given"
+  fs_run compare small.yaml --variant a: --variant a:
+  assert_status 64
+  assert_stderr_has "two variants are called 'a'"
+  fs_run compare small.yaml --variant a: --variant seed=2
+  assert_status 64
+  assert_stderr_has "has no name"
+  fs_run compare small.yaml --variant a: --variant b:seed
+  assert_status 64
+  assert_stderr_has "'seed' is not KEY=VALUE"
+  fs_run compare small.yaml --variant a: --variant 'b:fleet.router={policy: random'
+  assert_status 64
+  assert_stderr_has "do not close"
+}
+
+@test "everything wrong in every variant is said before the first is simulated" {
+  small
+  fs_run compare small.yaml --variant a:fleet.ruoter.policy=random --variant b:sede=1 --variant c:
+  assert_status 2
+  assert_stderr_has "variant a:"
+  assert_stderr_has "did you mean 'router'"
+  assert_stderr_has "variant b:"
+  assert_stderr_has "did you mean 'seed'"
+  [ -z "$output" ]
+}
