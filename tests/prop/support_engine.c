@@ -10,7 +10,21 @@ struct collect {
     struct naive_result *result;
     const struct prop_case *c;
     uint32_t *sequence_of; /* [request_count]: SEQUENCE_NONE when not in flight */
+    int64_t *arrival_ps;   /* [request_count]: TIME_NEVER before it is known, TIME_NONE after */
+    struct event_queue *queue;
 };
+
+/* Closed loops: what waited for this end will arrive. */
+static void push_linked(struct collect *k, const struct request_record *ended)
+{
+    for (size_t i = 0; i < k->c->link_count; i++) {
+        const struct naive_link *link = &k->c->links[i];
+        if (link->after == ended->request.id) {
+            k->arrival_ps[link->id] = time_add(ended->end_ps, link->think_ps);
+            event_queue_push(k->queue, k->arrival_ps[link->id], EVENT_ARRIVAL, 0, 0);
+        }
+    }
+}
 
 static void take_end(struct collect *k, const struct request_record *record)
 {
@@ -22,6 +36,7 @@ static void take_end(struct collect *k, const struct request_record *record)
     r->emitted_tokens += record->emitted_tokens;
     r->preemptions += record->preemptions;
     k->sequence_of[record->request.id] = SEQUENCE_NONE;
+    push_linked(k, record);
     digest_event(&r->digest, OBS_END, record->end_ps, record->request.id,
                  record->outcome + 16 * (uint64_t)record->emitted_tokens);
     if (record->outcome != OUTCOME_COMPLETED) {
@@ -117,10 +132,18 @@ static struct naive_result *result_make(const struct prop_case *c)
     return r;
 }
 
-static void push_events(const struct prop_case *c, struct event_queue *queue)
+static void push_events(const struct prop_case *c, struct event_queue *queue, struct collect *k)
 {
     for (size_t i = 0; i < c->request_count; i++) {
-        event_queue_push(queue, c->requests[i].arrival_ps, EVENT_ARRIVAL, 0, i);
+        k->arrival_ps[i] = c->requests[i].arrival_ps;
+    }
+    for (size_t i = 0; i < c->link_count; i++) {
+        k->arrival_ps[c->links[i].id] = TIME_NEVER;
+    }
+    for (size_t i = 0; i < c->request_count; i++) {
+        if (k->arrival_ps[i] != TIME_NEVER) {
+            event_queue_push(queue, k->arrival_ps[i], EVENT_ARRIVAL, 0, 0);
+        }
     }
     for (size_t i = 0; i < c->cancel_count; i++) {
         event_queue_push(queue, c->cancels[i].time_ps, EVENT_CANCEL, 0, c->cancels[i].id);
@@ -134,15 +157,30 @@ static void push_events(const struct prop_case *c, struct event_queue *queue)
     }
 }
 
+/* The request with the smallest id among those that arrive at t: the queue's order among equals is
+ * that of pushing, which in closed loops is another. */
+static void arrive(const struct prop_case *c, struct fleet *fleet, struct collect *k, int64_t t)
+{
+    const uint32_t pool = 0;
+    size_t i = 0;
+    while (i < c->request_count && k->arrival_ps[i] != t) {
+        i++;
+    }
+    check(i < c->request_count);
+    k->arrival_ps[i] = TIME_NONE;
+    struct request request = c->requests[i];
+    request.arrival_ps = t;
+    uint32_t sequence = fleet_arrive(fleet, &request, &pool, 1);
+    k->sequence_of[i] = sequence;
+}
+
 static void loop(const struct prop_case *c, struct fleet *fleet, struct event_queue *queue,
                  struct collect *k, struct gauge_sink *gauges)
 {
-    const uint32_t pool = 0;
     struct event e;
     while (event_queue_pop(queue, &e)) {
         if (e.class == EVENT_ARRIVAL) {
-            uint32_t s = fleet_arrive(fleet, &c->requests[e.payload], &pool, 1);
-            k->sequence_of[e.payload] = s;
+            arrive(c, fleet, k, e.time_ps);
         } else if (e.class == EVENT_STEP) {
             fleet_step(fleet, (uint32_t)e.payload, e.time_ps);
         } else if (e.class == EVENT_CANCEL) {
@@ -183,7 +221,10 @@ struct naive_result *engine_run(const struct prop_case *c, uint32_t span_max)
 {
     struct arena arena;
     arena_init(&arena);
-    struct collect k = {.result = result_make(c), .c = c};
+    struct event_queue queue;
+    event_queue_init(&queue, 1);
+    struct collect k = {.result = result_make(c), .c = c, .queue = &queue};
+    k.arrival_ps = memory_alloc((c->request_count + 1) * sizeof *k.arrival_ps);
     k.sequence_of = memory_alloc((c->request_count + 1) * sizeof *k.sequence_of);
     memset(k.sequence_of, 0xff, c->request_count * sizeof *k.sequence_of);
     struct gauge_sink gauges = {0};
@@ -193,7 +234,9 @@ struct naive_result *engine_run(const struct prop_case *c, uint32_t span_max)
                                    .block_size = c->engine.block_size,
                                    .num_gpu_blocks = c->engine.num_gpu_blocks,
                                    .max_model_len = c->engine.max_model_len,
-                                   .enable_chunked_prefill = c->engine.enable_chunked_prefill};
+                                   .enable_chunked_prefill = c->engine.enable_chunked_prefill,
+                                   .scheduling_policy =
+                                       c->engine.by_priority ? ENGINE_PRIORITY : ENGINE_FCFS};
     struct variant_value autoscaler = {.type = &autoscaler_static_variant};
     field_variant_init(&autoscaler_static_variant, &autoscaler, &arena);
     struct cold_start_config cold = {0};
@@ -204,10 +247,8 @@ struct naive_result *engine_run(const struct prop_case *c, uint32_t span_max)
                                      .initial_replicas = c->replicas,
                                      .autoscaler = &autoscaler,
                                      .cold_start = &cold};
-    struct event_queue queue;
-    event_queue_init(&queue, 1);
     struct fleet *fleet = fleet_make(c, &pool, sinks, span_max, &queue);
-    push_events(c, &queue);
+    push_events(c, &queue, &k);
     loop(c, fleet, &queue, &k, &gauges);
     k.result->peak_blocks[0] = fleet_kv_peak(fleet, 0);
     check(fleet_totals(fleet).kv_blocks_leaked == 0);
@@ -215,6 +256,7 @@ struct naive_result *engine_run(const struct prop_case *c, uint32_t span_max)
     fleet_free(fleet);
     event_queue_free(&queue);
     free(k.sequence_of);
+    free(k.arrival_ps);
     arena_free(&arena);
     return k.result;
 }
@@ -223,9 +265,10 @@ struct naive_result *engine_run(const struct prop_case *c, uint32_t span_max)
 
 static bool records_equal(const struct request_record *a, const struct request_record *b)
 {
-    return a->request.id == b->request.id && a->admitted_ps == b->admitted_ps &&
-           a->first_token_ps == b->first_token_ps && a->end_ps == b->end_ps &&
-           a->emitted_tokens == b->emitted_tokens && a->computed_tokens == b->computed_tokens &&
+    return a->request.id == b->request.id && a->request.arrival_ps == b->request.arrival_ps &&
+           a->admitted_ps == b->admitted_ps && a->first_token_ps == b->first_token_ps &&
+           a->end_ps == b->end_ps && a->emitted_tokens == b->emitted_tokens &&
+           a->computed_tokens == b->computed_tokens &&
            a->recomputed_tokens == b->recomputed_tokens && a->preemptions == b->preemptions &&
            a->replica == b->replica && a->outcome == b->outcome;
 }

@@ -43,10 +43,19 @@ static void law(const void *model, const struct step_batch *batch, struct step_l
     }
     out->base_ps = (first_holds ? first : second) + k->per_decode_ps * batch->decodes +
                    k->per_prefill_ps * batch->prefill_tokens +
-                   k->per_pair_ps * batch->prefill_pairs;
-    out->slope_ps = slope * growth + k->per_pair_ps * batch->prefill_squares;
+                   k->per_pair_ps * batch->prefill_pairs +
+                   k->per_window_kv_ps * (batch->decode_window_kv + batch->prefill_window_kv) +
+                   k->per_window_pair_ps * batch->prefill_window_pairs;
+    out->slope_ps = slope * growth + k->per_pair_ps * batch->prefill_squares +
+                    k->per_window_kv_ps * (batch->decode_growing + batch->prefill_window_growth) +
+                    k->per_window_pair_ps * batch->prefill_window_squares;
     out->valid_n = (uint32_t)valid;
     check(out->base_ps > 0);
 }
 
-const struct step_model_type kink_type = {.build = build, .law = law};
+static uint32_t window(const void *model)
+{
+    return ((const struct kink_config *)model)->window;
+}
+
+const struct step_model_type kink_type = {.build = build, .law = law, .window = window};

@@ -48,7 +48,9 @@ struct fleet {
     struct sequence *sequences; /* [request_count] */
     struct replica *replicas;   /* [config->replicas] */
     struct waiting central;
-    struct sequence **scratch; /* [request_count] */
+    struct sequence_list future; /* requests whose arrival is known, by (arrival, id) */
+    uint32_t window;             /* of the step model; 0: none */
+    struct sequence **scratch;   /* [request_count] */
     uint64_t dispatches;
     uint32_t last_replica; /* of round_robin */
     int64_t now_ps;
@@ -69,10 +71,35 @@ static void waiting_remove(struct sequence *s)
     s->place = PLACE_NOWHERE;
 }
 
-static void waiting_insert(struct waiting *w, struct sequence *s, bool at_head)
+/* Whether a's key (priority, id) is the smaller one: it goes first. */
+static bool goes_first(const struct sequence *a, const struct sequence *b)
+{
+    const struct request *x = &a->record.request;
+    const struct request *y = &b->record.request;
+    return x->priority != y->priority ? x->priority < y->priority : x->id < y->id;
+}
+
+/* Behind all whose key is smaller. */
+static void insert_by_key(struct sequence_list *list, struct sequence *s)
+{
+    struct sequence *other;
+    TAILQ_FOREACH(other, list, link)
+    {
+        if (goes_first(s, other)) {
+            TAILQ_INSERT_BEFORE(other, s, link);
+            return;
+        }
+    }
+    TAILQ_INSERT_TAIL(list, s, link);
+}
+
+static void waiting_insert(const struct naive_engine *e, struct waiting *w, struct sequence *s,
+                           bool at_head)
 {
     check(s->place == PLACE_NOWHERE);
-    if (at_head) {
+    if (e->by_priority) {
+        insert_by_key(&w->list, s);
+    } else if (at_head) {
         TAILQ_INSERT_HEAD(&w->list, s, link);
     } else {
         TAILQ_INSERT_TAIL(&w->list, s, link);
@@ -108,6 +135,32 @@ static void report(struct fleet *f, enum obs_kind kind, const struct sequence *s
     digest_event(&f->result->digest, kind, f->now_ps, s->record.request.id, value);
 }
 
+/* The next request to come, after all that come earlier or have a smaller id. */
+static void arrives_at(struct fleet *f, struct sequence *s, int64_t t)
+{
+    struct sequence *other;
+    s->record.request.arrival_ps = t;
+    TAILQ_FOREACH(other, &f->future, link)
+    {
+        const struct request *q = &other->record.request;
+        if (t < q->arrival_ps || (t == q->arrival_ps && s->record.request.id < q->id)) {
+            TAILQ_INSERT_BEFORE(other, s, link);
+            return;
+        }
+    }
+    TAILQ_INSERT_TAIL(&f->future, s, link);
+}
+
+static void arrive_after(struct fleet *f, const struct sequence *ended)
+{
+    for (size_t i = 0; i < f->config->link_count; i++) {
+        const struct naive_link *link = &f->config->links[i];
+        if (link->after == ended->record.request.id) {
+            arrives_at(f, &f->sequences[link->id], time_add(f->now_ps, link->think_ps));
+        }
+    }
+}
+
 static void report_end(struct fleet *f, struct sequence *s, enum outcome outcome)
 {
     struct naive_result *result = f->result;
@@ -131,6 +184,7 @@ static void report_end(struct fleet *f, struct sequence *s, enum outcome outcome
     result->emitted_tokens += record->emitted_tokens;
     result->preemptions += record->preemptions;
     result->records[result->record_count++] = *record;
+    arrive_after(f, s);
 }
 
 /* One output token at the end of an iteration. */
@@ -176,6 +230,7 @@ static void complete_one(struct fleet *f, struct replica *r, struct sequence *s)
     }
     s->stored += s->taken;
     s->taken = 0;
+    f->result->window_fills += decode && s->stored == f->window;
     if (s->stored < s->target) {
         return; /* prefill goes on */
     }
@@ -209,59 +264,120 @@ static void complete(struct fleet *f, struct replica *r)
 
 static void preempt(struct fleet *f, struct replica *r, struct sequence *s)
 {
-    check(s->taken == 0);
+    f->result->taken_back += s->taken > 0;
     running_remove(r, s);
     s->record.preemptions++;
     s->stored = 0;
     s->target = (int64_t)s->record.request.prompt_tokens + s->record.emitted_tokens;
-    waiting_insert(&r->waiting, s, true);
+    waiting_insert(f->engine, &r->waiting, s, true);
     report(f, OBS_PREEMPT, s, s->record.emitted_tokens);
 }
 
-/* Adds what s computes in this iteration to the batch. */
-static void schedule(struct step_batch *batch, struct sequence *s, int64_t taken)
+static int64_t smaller(int64_t a, int64_t b)
 {
-    s->taken = taken;
+    return a < b ? a : b;
+}
+
+/* What a sliding window of w tokens leaves of it: a token at position p has min(p + 1, w) keys. */
+static void compose_window(struct fleet *f, struct step_batch *batch, const struct sequence *s)
+{
+    int64_t w = f->window;
     if (s->stored >= s->target) {
-        batch->decodes++;
-        batch->decode_kv += s->stored;
-    } else {
-        batch->prefills++;
-        batch->prefill_tokens += (uint32_t)taken;
-        batch->prefill_kv += s->stored;
-        batch->prefill_pairs += taken * s->stored + taken * (taken + 1) / 2;
-        batch->prefill_squares += taken * taken;
+        batch->decode_growing += s->stored < w;
+        batch->decode_window_kv += smaller(s->stored, w);
+        return;
+    }
+    batch->prefill_window_kv += smaller(s->stored, w);
+    for (int64_t p = s->stored; p < s->stored + s->taken; p++) {
+        batch->prefill_window_pairs += smaller(p + 1, w);
+    }
+    f->result->window_straddles += s->stored < w && w < s->stored + s->taken;
+}
+
+/* What everybody computes in this iteration. How it would grow is left out: the law is asked for
+ * one iteration only. */
+static void compose(struct fleet *f, const struct replica *r, struct step_batch *batch)
+{
+    const struct sequence *s;
+    TAILQ_FOREACH(s, &r->running.list, link)
+    {
+        if (s->taken == 0) {
+            continue;
+        }
+        if (s->stored >= s->target) {
+            batch->decodes++;
+            batch->decode_kv += s->stored;
+        } else {
+            batch->prefills++;
+            batch->prefill_tokens += (uint32_t)s->taken;
+            batch->prefill_kv += s->stored;
+            batch->prefill_pairs += s->taken * s->stored + s->taken * (s->taken + 1) / 2;
+            batch->prefill_squares += s->taken * s->taken;
+        }
+        if (f->window > 0) {
+            compose_window(f, batch, s);
+        }
     }
 }
 
-/* (a) Running sequences in order of admission. Returns whether anybody was preempted. */
-static bool form_running(struct fleet *f, struct replica *r, int64_t *budget,
-                         struct step_batch *batch)
+static int64_t budget_left(const struct naive_engine *e, const struct replica *r)
+{
+    int64_t budget = e->max_num_batched_tokens;
+    const struct sequence *s;
+    TAILQ_FOREACH(s, &r->running.list, link)
+    {
+        budget -= s->taken;
+    }
+    return budget;
+}
+
+/* Who goes when blocks are short: the last of the list, or the one with the largest key. */
+static struct sequence *victim(const struct naive_engine *e, const struct replica *r)
+{
+    struct sequence *worst = TAILQ_LAST(&r->running.list, sequence_list);
+    struct sequence *s;
+    TAILQ_FOREACH(s, &r->running.list, link)
+    {
+        if (e->by_priority && goes_first(worst, s)) {
+            worst = s;
+        }
+    }
+    return worst;
+}
+
+/* Gives s its part of this iteration, preempting for its blocks; false when s itself had to go. */
+static bool schedule_running(struct fleet *f, struct replica *r, struct sequence *s,
+                             bool *preempted)
 {
     const struct naive_engine *e = f->engine;
+    int64_t want = s->stored >= s->target ? 1 : s->target - s->stored;
+    int64_t taken = smaller(want, budget_left(e, r));
+    int64_t need = taken > 0 ? naive_blocks(s->stored + taken, e->block_size) : s->blocks;
+    while (e->num_gpu_blocks - r->used < need - s->blocks) {
+        struct sequence *gone = victim(e, r);
+        preempt(f, r, gone);
+        *preempted = true;
+        if (gone == s) {
+            return false;
+        }
+    }
+    r->used += need - s->blocks;
+    s->blocks = need;
+    s->taken = taken;
+    return true;
+}
+
+/* (a) Running sequences in order of admission. Returns whether anybody was preempted. */
+static bool form_running(struct fleet *f, struct replica *r)
+{
     bool preempted = false;
     struct sequence *s = TAILQ_FIRST(&r->running.list);
     while (s) {
-        int64_t want = s->stored >= s->target ? 1 : s->target - s->stored;
-        int64_t taken = want < *budget ? want : *budget;
-        if (taken == 0) {
-            s = TAILQ_NEXT(s, link);
-            continue;
+        struct sequence *behind = TAILQ_NEXT(s, link);
+        if (schedule_running(f, r, s, &preempted)) {
+            behind = TAILQ_NEXT(s, link); /* who stood there may be gone */
         }
-        int64_t need = naive_blocks(s->stored + taken, e->block_size);
-        while (e->num_gpu_blocks - r->used < need - s->blocks) {
-            struct sequence *last = TAILQ_LAST(&r->running.list, sequence_list);
-            preempt(f, r, last);
-            preempted = true;
-            if (last == s) {
-                return true; /* it was the last of the list: nobody is left to look at */
-            }
-        }
-        r->used += need - s->blocks;
-        s->blocks = need;
-        *budget -= taken;
-        schedule(batch, s, taken);
-        s = TAILQ_NEXT(s, link);
+        s = behind;
     }
     return preempted;
 }
@@ -289,24 +405,23 @@ static void admit(struct fleet *f, struct replica *r, struct sequence *s)
 }
 
 /* (b) The waiting ones in order, until the head does not fit. */
-static void form_waiting(struct fleet *f, struct replica *r, int64_t *budget,
-                         struct step_batch *batch)
+static void form_waiting(struct fleet *f, struct replica *r)
 {
     const struct naive_engine *e = f->engine;
     struct sequence *s;
-    while (*budget > 0 && r->running.count < e->max_num_seqs && (s = form_head(f, r))) {
+    int64_t budget = budget_left(e, r);
+    while (budget > 0 && r->running.count < e->max_num_seqs && (s = form_head(f, r))) {
         if (naive_blocks(s->target, e->block_size) > e->num_gpu_blocks - r->used) {
             break;
         }
-        if (!e->enable_chunked_prefill && s->target > *budget) {
+        if (!e->enable_chunked_prefill && s->target > budget) {
             break;
         }
-        int64_t chunk = s->target < *budget ? s->target : *budget;
         admit(f, r, s);
-        s->blocks = naive_blocks(chunk, e->block_size);
+        s->taken = smaller(s->target, budget);
+        s->blocks = naive_blocks(s->taken, e->block_size);
         r->used += s->blocks;
-        *budget -= chunk;
-        schedule(batch, s, chunk);
+        budget -= s->taken;
     }
 }
 
@@ -314,11 +429,11 @@ static void form(struct fleet *f, struct replica *r)
 {
     struct naive_result *result = f->result;
     struct step_batch batch = {0};
-    int64_t budget = f->engine->max_num_batched_tokens;
-    bool preempted = form_running(f, r, &budget, &batch);
+    bool preempted = form_running(f, r);
     if (!preempted) {
-        form_waiting(f, r, &budget, &batch);
+        form_waiting(f, r);
     }
+    compose(f, r, &batch);
     if (batch.decodes + batch.prefills == 0) {
         /* A lone sequence always fits, or it would be unservable. */
         check(r->running.count == 0 && r->waiting.count == 0);
@@ -438,7 +553,7 @@ static void arrive_central(struct fleet *f, struct sequence *s)
         report_end(f, s, OUTCOME_REFUSED);
         return;
     }
-    waiting_insert(&f->central, s, false);
+    waiting_insert(f->engine, &f->central, s, false);
     for (uint32_t i = 0; i < f->config->replicas; i++) {
         struct replica *r = &f->replicas[i];
         if (!r->draining && r->step_ps == TIME_NEVER) {
@@ -468,7 +583,7 @@ static void arrive(struct fleet *f, struct sequence *s)
     if (is_full(f->engine, load(r), 1)) {
         report_end(f, s, OUTCOME_REFUSED);
     } else {
-        waiting_insert(&r->waiting, s, false);
+        waiting_insert(f->engine, &r->waiting, s, false);
         if (r->step_ps == TIME_NEVER) {
             r->step_ps = f->now_ps;
         }
@@ -509,29 +624,25 @@ static void gauge(const struct fleet *f, struct naive_gauge *g)
 /* ---- the loop over instants ---- */
 
 struct cursor {
-    size_t request, cancel, drain, gauge;
+    size_t cancel, drain, gauge;
 };
-
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static int64_t next_instant(const struct fleet *f, const struct cursor *at)
 {
     const struct naive_config *c = f->config;
     int64_t t = TIME_NEVER;
-    if (at->request < c->request_count) {
-        t = earlier(t, c->requests[at->request].arrival_ps);
+    const struct sequence *next = TAILQ_FIRST(&f->future);
+    if (next) {
+        t = next->record.request.arrival_ps;
     }
     if (at->cancel < c->cancel_count) {
-        t = earlier(t, c->cancels[at->cancel].time_ps);
+        t = smaller(t, c->cancels[at->cancel].time_ps);
     }
     if (at->drain < c->drain_count) {
-        t = earlier(t, c->drains[at->drain].time_ps);
+        t = smaller(t, c->drains[at->drain].time_ps);
     }
     for (uint32_t i = 0; i < c->replicas; i++) {
-        t = earlier(t, f->replicas[i].step_ps);
+        t = smaller(t, f->replicas[i].step_ps);
     }
     return t;
 }
@@ -554,8 +665,10 @@ static void run_instant(struct fleet *f, struct cursor *at, int64_t t)
 {
     const struct naive_config *c = f->config;
     advance(f, t);
-    while (at->request < c->request_count && c->requests[at->request].arrival_ps == t) {
-        arrive(f, &f->sequences[at->request++]);
+    struct sequence *next;
+    while ((next = TAILQ_FIRST(&f->future)) && next->record.request.arrival_ps == t) {
+        TAILQ_REMOVE(&f->future, next, link);
+        arrive(f, next);
     }
     while (at->cancel < c->cancel_count && c->cancels[at->cancel].time_ps == t) {
         cancel(f, &f->sequences[c->cancels[at->cancel++].id]);
@@ -588,9 +701,26 @@ static void run_all(struct fleet *f)
     }
 }
 
+/* All arrivals that wait for nobody's end. */
+static void futures_init(struct fleet *f)
+{
+    const struct naive_config *c = f->config;
+    TAILQ_INIT(&f->future);
+    for (size_t i = 0; i < c->request_count; i++) {
+        bool linked = false;
+        for (size_t k = 0; k < c->link_count; k++) {
+            linked |= c->links[k].id == i;
+        }
+        if (!linked) {
+            TAILQ_INSERT_TAIL(&f->future, &f->sequences[i], link);
+        }
+    }
+}
+
 static void fleet_init(struct fleet *f, const struct naive_config *c)
 {
     *f = (struct fleet){.config = c, .engine = &c->engine, .last_replica = c->replicas - 1};
+    f->window = c->step->type->window ? c->step->type->window(c->step->model) : 0;
     f->sequences = memory_zero(c->request_count + 1, sizeof(*f->sequences));
     f->scratch = memory_zero(c->request_count + 1, sizeof(struct sequence *));
     f->replicas = memory_zero(c->replicas, sizeof(*f->replicas));
@@ -610,6 +740,7 @@ static void fleet_init(struct fleet *f, const struct naive_config *c)
                                                          .end_ps = TIME_NONE,
                                                          .replica = UINT32_MAX};
     }
+    futures_init(f);
 }
 
 static struct naive_result *result_create(const struct naive_config *c)

@@ -6,8 +6,9 @@
  * - what no replica could ever serve is unservable before the router is asked; the router then
  *   chooses a replica, which may refuse: that counts as a dispatch for round_robin and for the ties
  *   of least_loaded; when every replica is draining, an arrival is refused without a replica;
- * - under central_queue a preempted sequence waits at the head of its own replica's queue, which is
- *   served before the central one; a draining replica takes nothing from the central queue;
+ * - under central_queue a preempted sequence waits in its own replica's queue, which is served
+ *   before the central one; a draining replica takes nothing from the central queue;
+ * - a cancel before its request has arrived has no effect;
  * - drains and gauges are timers: they come after the steps of their instant;
  * - peak_blocks looks at an iteration once it is formed, not at the middle of forming;
  * - a record counts the tokens of complete iterations only; executed tokens count when scheduled.
@@ -34,6 +35,7 @@ struct naive_engine {
     int64_t max_model_len;  /* or NAIVE_UNLIMITED */
     int64_t max_queue;      /* or NAIVE_UNLIMITED */
     bool enable_chunked_prefill;
+    bool by_priority; /* scheduling_policy: priority; else first come, first served */
 };
 
 enum naive_router {
@@ -52,6 +54,12 @@ struct naive_drain {
     int64_t time_ps;
     uint32_t replica;
 };
+/* A closed loop: request id comes think_ps after request `after` has ended, whatever its outcome.
+ */
+struct naive_link {
+    uint64_t id, after;
+    int64_t think_ps; /* ≥ 1 */
+};
 
 /* All pointers are borrowed for the run. Lists are sorted by time; equals keep their order. */
 struct naive_config {
@@ -61,8 +69,11 @@ struct naive_config {
     enum naive_router router;
     uint32_t (*route)(void *self, const struct request *request); /* a replica not draining */
     void *route_self;
-    const struct request *requests; /* [request_count], id = index */
+    const struct request *requests; /* [request_count], id = index; in order of arrival, those with
+                                       a link apart, whose arrival_ps is not looked at */
     size_t request_count;
+    const struct naive_link *links; /* no cycles, an id at most once */
+    size_t link_count;
     const struct naive_cancel *cancels; /* no effect when the request has ended */
     size_t cancel_count;
     const struct naive_drain *drains;
@@ -93,10 +104,13 @@ struct naive_result {
     int128 running_ps, waiting_ps; /* Σ running·dt and Σ waiting·dt over all replicas */
     int128 blocks_ps;              /* Σ KV blocks in use·dt */
     int128 busy_ps;                /* Σ iteration durations */
-    int64_t end_ps;                /* the last event but gauges, 0 when there is none */
-    int64_t *peak_blocks;          /* owned; [replicas] */
-    int64_t *released_ps;          /* owned; [replicas]; TIME_NONE when never drained */
-    struct naive_gauge *gauges;    /* owned; [gauge_count] */
+    uint64_t taken_back;       /* preemptions of sequences that had their part of this very batch */
+    uint64_t window_straddles; /* chunks with tokens on either side of the model's window */
+    uint64_t window_fills;     /* decodes that came to store as much as the window */
+    int64_t end_ps;            /* the last event but gauges, 0 when there is none */
+    int64_t *peak_blocks;      /* owned; [replicas] */
+    int64_t *released_ps;      /* owned; [replicas]; TIME_NONE when never drained */
+    struct naive_gauge *gauges; /* owned; [gauge_count] */
 };
 
 /* The digest takes ADMIT (first admissions; value: replica), FIRST_TOKEN (replica), PREEMPT

@@ -50,21 +50,29 @@ static void *array_open(void *items, size_t *count, size_t index, size_t size)
     return grown;
 }
 
-/* After its equals in time; later ids move up by one, in cancels too. */
-static void insert_request(struct prop_case *c, int64_t time_ps, uint32_t prompt, uint32_t output)
+/* After its equals in time; later ids move up by one, in cancels and links too. */
+static void insert_request(struct prop_case *c, int64_t time_ps, uint32_t prompt, uint32_t output,
+                           int32_t priority)
 {
     size_t at = c->request_count;
     while (at > 0 && c->requests[at - 1].arrival_ps > time_ps) {
         at--;
     }
     c->requests = array_open(c->requests, &c->request_count, at, sizeof(*c->requests));
-    c->requests[at] = (struct request){
-        .arrival_ps = time_ps, .prompt_tokens = prompt, .output_tokens = output, .session = -1};
+    c->requests[at] = (struct request){.arrival_ps = time_ps,
+                                       .prompt_tokens = prompt,
+                                       .output_tokens = output,
+                                       .priority = priority,
+                                       .session = -1};
     for (size_t i = at; i < c->request_count; i++) {
         c->requests[i].id = i;
     }
     for (size_t i = 0; i < c->cancel_count; i++) {
         c->cancels[i].id += c->cancels[i].id >= at;
+    }
+    for (size_t i = 0; i < c->link_count; i++) {
+        c->links[i].id += c->links[i].id >= at;
+        c->links[i].after += c->links[i].after >= at;
     }
 }
 
@@ -115,6 +123,7 @@ static void draw_engine(struct draws *d, struct naive_engine *e)
     e->max_num_seqs = PICK(d, 1, 2, 2, 3, 4, 5, 8, 16, 64);
     e->block_size = PICK(d, 1, 2, 3, 4, 4, 8, 16, 16, 32);
     e->enable_chunked_prefill = draw_chance(d, 3, 4);
+    e->by_priority = draw_chance(d, 1, 3);
     e->max_num_batched_tokens =
         e->max_num_seqs + PICK(d, 0, 1, 2, e->block_size, 3 * e->block_size, 30, 100, 2048);
     if (!e->enable_chunked_prefill && draw_chance(d, 2, 3)) {
@@ -141,12 +150,17 @@ static void draw_kink(struct draws *d, int64_t base_ps, struct kink_config *k)
     if (k->c_ps + k->d_ps * corner <= 0) {
         k->c_ps = k->a_ps; /* a step of 1 ps, rounded away: no corner then */
     }
+    if (draw_chance(d, 1, 2)) {
+        k->window = (uint32_t)(1 + draw_below(d, PICK(d, 4, 16, 40, 40, 150, 400)));
+        k->per_window_kv_ps = PICK(d, 0, 1, base_ps / 20, base_ps / 3);
+        k->per_window_pair_ps = PICK(d, 0, 1, base_ps / 50);
+    }
 }
 
 static void draw_step(struct draws *d, struct prop_step *s)
 {
     s->kind = (enum prop_step_kind)PICK(d, PROP_CONSTANT, PROP_AFFINE, PROP_AFFINE, PROP_RATE,
-                                        PROP_KINK, PROP_KINK);
+                                        PROP_KINK, PROP_KINK, PROP_KINK);
     int64_t scale_ps = PICK(d, 1, 7, 1000, 1000003, 1000000000, 10000000000);
     s->base_ps = scale_ps * (1 + draw_below(d, 9));
     s->per_token_ps = PICK(d, 0, 1, s->base_ps / 10, s->base_ps / 3);
@@ -225,15 +239,37 @@ static int64_t draw_requests(struct draws *d, struct prop_case *c)
     int64_t per_request = PICK(d, 0, 0, 1, 1, 3, 10, 30, 100);
     int64_t window_ps = unit_ps * (1 + count * per_request / (int64_t)c->replicas);
     uint32_t long_output = draw_chance(d, 1, 8) ? 700 : 0;
+    int64_t priorities = PICK(d, 1, 2, 3, 1000);
     for (int64_t i = 0; i < count; i++) {
         uint32_t output = draw_output(d, output_mode);
         if (long_output && draw_chance(d, 1, 6)) {
             output = long_output + (uint32_t)draw_below(d, 900);
         }
         uint32_t prompt = draw_prompt(d, &c->engine, prompt_mode);
-        insert_request(c, draw_time(d, unit_ps, 0, window_ps), prompt, output);
+        int32_t priority = (int32_t)(draw_below(d, priorities) - priorities / 2);
+        insert_request(c, draw_time(d, unit_ps, 0, window_ps), prompt, output, priority);
     }
     return window_ps;
+}
+
+/* Closed loops: some requests come after the end of an earlier one, instead of at their time. Users
+ * that take turns (a chain for each), or whoever. */
+static void draw_links(struct draws *d, struct prop_case *c)
+{
+    int64_t unit_ps = step_unit(&c->step);
+    int64_t share = PICK(d, 0, 0, 1, 2, 4); /* of 4 */
+    int64_t users = PICK(d, 0, 1, 2, 5);
+    for (size_t i = 1; i < c->request_count; i++) {
+        int64_t think_ps = PICK(d, 1, 1, unit_ps, 2 * unit_ps, 1 + draw_below(d, 10 * unit_ps));
+        int64_t any = draw_below(d, (int64_t)i);
+        if ((int64_t)i >= users && draw_chance(d, share, 4)) {
+            c->links = memory_grow(c->links, (c->link_count + 1) * sizeof(*c->links));
+            c->links[c->link_count++] =
+                (struct naive_link){.id = i,
+                                    .after = users > 0 ? i - (uint64_t)users : (uint64_t)any,
+                                    .think_ps = think_ps};
+        }
+    }
 }
 
 /* Limits that depend on the lengths. */
@@ -314,7 +350,7 @@ static void insert_probe(struct draws *d, struct prop_case *c, int64_t t,
     case 0:
     case 1:
     case 2:
-        insert_request(c, t, like->prompt_tokens, like->output_tokens);
+        insert_request(c, t, like->prompt_tokens, like->output_tokens, like->priority);
         break;
     case 3:
     case 4:
@@ -366,6 +402,7 @@ struct prop_case *prop_case_generate(uint64_t seed)
     draw_engine(&d, &c->engine);
     draw_step(&d, &c->step);
     int64_t window_ps = draw_requests(&d, c);
+    draw_links(&d, c);
     draw_limits(&d, c);
     draw_events(&d, c, window_ps);
     draw_probes(&d, c);
@@ -387,6 +424,7 @@ struct prop_case *prop_case_copy(const struct prop_case *c)
     *copy = *c;
     copy->requests = array_copy(c->requests, c->request_count, sizeof(*c->requests));
     copy->cancels = array_copy(c->cancels, c->cancel_count, sizeof(*c->cancels));
+    copy->links = array_copy(c->links, c->link_count, sizeof(*c->links));
     copy->drains = array_copy(c->drains, c->drain_count, sizeof(*c->drains));
     copy->gauge_times_ps =
         array_copy(c->gauge_times_ps, c->gauge_count, sizeof(*c->gauge_times_ps));
@@ -398,6 +436,7 @@ void prop_case_free(struct prop_case *c)
     if (c) {
         free(c->requests);
         free(c->cancels);
+        free(c->links);
         free(c->drains);
         free(c->gauge_times_ps);
         free(c);
@@ -481,6 +520,8 @@ struct naive_config prop_case_naive(const struct prop_case *c, const struct step
                                  .router = c->router,
                                  .requests = c->requests,
                                  .request_count = c->request_count,
+                                 .links = c->links,
+                                 .link_count = c->link_count,
                                  .cancels = c->cancels,
                                  .cancel_count = c->cancel_count,
                                  .drains = c->drains,

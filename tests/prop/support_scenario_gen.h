@@ -29,7 +29,8 @@ struct prop_step {
     struct kink_config kink;
 };
 
-/* Lists are sorted by time. At least one replica is never drained. */
+/* Lists are sorted by time, links by id; a linked request's arrival_ps says only where it stands in
+ * the list. At least one replica is never drained. */
 struct prop_case {
     uint64_t seed;
     struct naive_engine engine;
@@ -40,6 +41,8 @@ struct prop_case {
     size_t request_count;
     struct naive_cancel *cancels; /* owned */
     size_t cancel_count;
+    struct naive_link *links; /* owned; the linked request has the larger id */
+    size_t link_count;
     struct naive_drain *drains; /* owned; a replica at most once */
     size_t drain_count;
     int64_t *gauge_times_ps; /* owned */

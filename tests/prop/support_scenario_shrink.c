@@ -35,8 +35,8 @@ static void print_parameters(const struct prop_case *c, FILE *out)
     print_limit(out, "num_gpu_blocks", e->num_gpu_blocks);
     print_limit(out, "max_model_len", e->max_model_len);
     print_limit(out, "max_queue", e->max_queue);
-    fprintf(out, ", .enable_chunked_prefill = %s},\n",
-            e->enable_chunked_prefill ? "true" : "false");
+    fprintf(out, ", .enable_chunked_prefill = %s, .by_priority = %s},\n",
+            e->enable_chunked_prefill ? "true" : "false", e->by_priority ? "true" : "false");
     fprintf(out, "    .step = {.kind = %s, .base_ps = %" PRId64, step_kind_names[s->kind],
             s->base_ps);
     fprintf(out, ", .per_token_ps = %" PRId64 ", .per_kv_ps = %" PRId64, s->per_token_ps,
@@ -45,8 +45,10 @@ static void print_parameters(const struct prop_case *c, FILE *out)
             s->decode_rate);
     fprintf(out, ",\n             .kink = {%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64,
             k->a_ps, k->b_ps, k->c_ps, k->d_ps);
-    fprintf(out, ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "}},\n", k->per_decode_ps,
+    fprintf(out, ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64, k->per_decode_ps,
             k->per_prefill_ps, k->per_pair_ps, k->cap_kv);
+    fprintf(out, ", %" PRIu32 ", %" PRId64 ", %" PRId64 "}},\n", k->window, k->per_window_kv_ps,
+            k->per_window_pair_ps);
     fprintf(out, "    .replicas = %" PRIu32 ", .router = %s,\n", c->replicas,
             router_names[c->router]);
 }
@@ -59,6 +61,14 @@ static void print_events(const struct prop_case *c, FILE *out)
                 c->cancel_count);
         for (size_t i = 0; i < c->cancel_count; i++) {
             fprintf(out, "{%" PRId64 ", %" PRIu64 "}, ", c->cancels[i].time_ps, c->cancels[i].id);
+        }
+        fprintf(out, "},\n");
+    }
+    if (c->link_count > 0) {
+        fprintf(out, "    .link_count = %zu, .links = (struct naive_link[]){", c->link_count);
+        for (size_t i = 0; i < c->link_count; i++) {
+            fprintf(out, "{%" PRIu64 ", %" PRIu64 ", %" PRId64 "}, ", c->links[i].id,
+                    c->links[i].after, c->links[i].think_ps);
         }
         fprintf(out, "},\n");
     }
@@ -89,8 +99,9 @@ void prop_case_print(const struct prop_case *c, FILE *out)
         const struct request *r = &c->requests[i];
         fprintf(out, "        {.id = %" PRIu64 ", .arrival_ps = %" PRId64, r->id, r->arrival_ps);
         fprintf(out,
-                ", .prompt_tokens = %" PRIu32 ", .output_tokens = %" PRIu32 ", .session = -1},\n",
-                r->prompt_tokens, r->output_tokens);
+                ", .prompt_tokens = %" PRIu32 ", .output_tokens = %" PRIu32 ", .priority = %" PRId32
+                ", .session = -1},\n",
+                r->prompt_tokens, r->output_tokens, r->priority);
     }
     fprintf(out, "    },\n");
     print_events(c, out);
@@ -130,7 +141,8 @@ static void array_cut(void *items, size_t *count, size_t from, size_t n, size_t 
     *count -= n;
 }
 
-/* Requests [from, from + n) and their cancels go; later ids move down. */
+/* Requests [from, from + n) go, and their cancels and links; later ids move down. What came after
+ * one of them comes at its time in the list instead. */
 static void drop_requests(struct prop_case *c, size_t from, size_t n)
 {
     array_cut(c->requests, &c->request_count, from, n, sizeof(*c->requests));
@@ -138,6 +150,18 @@ static void drop_requests(struct prop_case *c, size_t from, size_t n)
         c->requests[i].id = i;
     }
     size_t kept = 0;
+    for (size_t i = 0; i < c->link_count; i++) {
+        struct naive_link link = c->links[i];
+        if ((link.id >= from && link.id < from + n) ||
+            (link.after >= from && link.after < from + n)) {
+            continue;
+        }
+        link.id -= link.id >= from + n ? n : 0;
+        link.after -= link.after >= from + n ? n : 0;
+        c->links[kept++] = link;
+    }
+    c->link_count = kept;
+    kept = 0;
     for (size_t i = 0; i < c->cancel_count; i++) {
         struct naive_cancel cancel = c->cancels[i];
         if (cancel.id >= from && cancel.id < from + n) {
@@ -164,13 +188,15 @@ static bool shrink_requests(struct shrinker *s)
     return any;
 }
 
-/* One of the three lists of events, by number. */
+/* One of the four lists of events, by number. */
 static void drop_event(struct prop_case *c, int list, size_t at, size_t n)
 {
     if (list == 0) {
         array_cut(c->cancels, &c->cancel_count, at, n, sizeof(*c->cancels));
     } else if (list == 1) {
         array_cut(c->drains, &c->drain_count, at, n, sizeof(*c->drains));
+    } else if (list == 2) {
+        array_cut(c->links, &c->link_count, at, n, sizeof(*c->links));
     } else {
         array_cut(c->gauge_times_ps, &c->gauge_count, at, n, sizeof(*c->gauge_times_ps));
     }
@@ -178,13 +204,16 @@ static void drop_event(struct prop_case *c, int list, size_t at, size_t n)
 
 static size_t event_count(const struct prop_case *c, int list)
 {
-    return list == 0 ? c->cancel_count : list == 1 ? c->drain_count : c->gauge_count;
+    return list == 0   ? c->cancel_count
+           : list == 1 ? c->drain_count
+           : list == 2 ? c->link_count
+                       : c->gauge_count;
 }
 
 static bool shrink_events(struct shrinker *s)
 {
     bool any = false;
-    for (int list = 0; list < 3; list++) {
+    for (int list = 0; list < 4; list++) {
         for (size_t i = 0; i < event_count(s->best, list);) {
             struct prop_case *candidate = prop_case_copy(s->best);
             drop_event(candidate, list, i, 1);
@@ -258,6 +287,37 @@ static bool constant_step(struct prop_case *c)
     c->step.kind = PROP_CONSTANT;
     return change;
 }
+static bool no_window(struct prop_case *c)
+{
+    bool change = c->step.kind == PROP_KINK && c->step.kink.window > 0;
+    c->step.kink.window = 0;
+    c->step.kink.per_window_kv_ps = c->step.kink.per_window_pair_ps = 0;
+    return change;
+}
+static bool no_priority(struct prop_case *c)
+{
+    bool change = c->engine.by_priority;
+    c->engine.by_priority = false;
+    return change;
+}
+static bool equal_priorities(struct prop_case *c)
+{
+    bool change = false;
+    for (size_t i = 0; i < c->request_count; i++) {
+        change |= c->requests[i].priority != 0;
+        c->requests[i].priority = 0;
+    }
+    return change;
+}
+static bool short_thoughts(struct prop_case *c)
+{
+    bool change = false;
+    for (size_t i = 0; i < c->link_count; i++) {
+        change |= c->links[i].think_ps != 1;
+        c->links[i].think_ps = 1;
+    }
+    return change;
+}
 /* Every time becomes (time − minus) · times / over. */
 static void change_times(struct prop_case *c, int64_t minus_ps, int64_t times, int64_t over)
 {
@@ -266,6 +326,10 @@ static void change_times(struct prop_case *c, int64_t minus_ps, int64_t times, i
     }
     for (size_t i = 0; i < c->cancel_count; i++) {
         c->cancels[i].time_ps = (c->cancels[i].time_ps - minus_ps) * times / over;
+    }
+    for (size_t i = 0; i < c->link_count; i++) {
+        int64_t think_ps = c->links[i].think_ps * times / over;
+        c->links[i].think_ps = think_ps > 1 ? think_ps : 1;
     }
     for (size_t i = 0; i < c->drain_count; i++) {
         c->drains[i].time_ps = (c->drains[i].time_ps - minus_ps) * times / over;
@@ -367,10 +431,11 @@ static bool large_budget(struct prop_case *c)
 static bool shrink_features(struct shrinker *s)
 {
     static bool (*const simplify[])(struct prop_case *) = {
-        one_replica,    fewer_replicas,  simple_router, no_queue_limit, no_length_limit,
-        no_block_limit, chunked_prefill, constant_step, tiny_step,      start_at_once,
-        fewer_seqs,     single_blocks,   tight_blocks,  half_blocks,    half_scale,
-        unit_prompts,   large_budget};
+        one_replica,    fewer_replicas,  simple_router, no_queue_limit,   no_length_limit,
+        no_block_limit, chunked_prefill, no_priority,   equal_priorities, constant_step,
+        no_window,      tiny_step,       start_at_once, short_thoughts,   fewer_seqs,
+        single_blocks,  tight_blocks,    half_blocks,   half_scale,       unit_prompts,
+        large_budget};
     bool any = false;
     for (size_t i = 0; i < sizeof(simplify) / sizeof(*simplify); i++) {
         struct prop_case *candidate = prop_case_copy(s->best);
