@@ -307,6 +307,20 @@ static void pools_print(const struct run *run, FILE *out)
     }
 }
 
+static void classes_print(const struct run *run, FILE *out)
+{
+    const struct metrics_class_summary *classes = metrics_class_summaries(run_metrics(run));
+    size_t count = run_config(run)->workload.count;
+    for (size_t c = 0; count > 1 && c < count; c++) {
+        const struct metrics_class_summary *class = &classes[c];
+        name_print(out, c == 0 ? "classes" : "");
+        fprintf(out, "%s: %s arrived, %s completed; TTFT p50 %s s, p99 %s s; TPOT p99 %s ms\n",
+                class->name, text_count(class->requests.arrived).s,
+                text_count(class->requests.completed).s, text_seconds(class->ttft.p50_ps).s,
+                text_seconds(class->ttft.p99_ps).s, text_millis(class->tpot.p99_ps).s);
+    }
+}
+
 static void heading_print(FILE *out, const char *heading)
 {
     bool styled = text_styled(out);
@@ -324,6 +338,7 @@ static void summary_print(const struct run *run, FILE *out)
         fprintf(out, "%s bad rows were left out (on_bad_row: skip)\n", text_count(skipped).s);
     }
     latencies_print(s, out);
+    classes_print(run, out);
     slo_print(run, out);
     gpu_hours_print(s, out);
     cost_print(s, out);
@@ -419,7 +434,7 @@ static bool audit_print(const struct run *run, FILE *out)
     name_print(out, "digest");
     fprintf(out, "%s\n", totals.digest);
     name_print(out, "speed");
-    fprintf(out, "%s s, %s requests/s; %s events, %s spans, %s iterations; %s MB at most\n",
+    fprintf(out, "%s s, %s requests/s; %s events, %s spans, %s iterations; %s MB\n",
             text_short(totals.wall_s).s, text_real(totals.requests_per_s, 0).s,
             text_count(totals.events).s, text_count(totals.spans).s,
             text_count(totals.iterations).s, text_real((double)totals.peak_rss_bytes / 1e6, 0).s);

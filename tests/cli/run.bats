@@ -144,7 +144,7 @@ PY
     cut -d, -f1-5,9,10 "$policy.csv" >"$policy.arrivals"
     assert_same_bytes least_loaded.arrivals "$policy.arrivals"
   done
-  ! cmp -s least_loaded.csv round_robin.csv
+  run ! cmp -s least_loaded.csv round_robin.csv
 }
 
 @test "--requests has one row per request, in order, with the stated columns" {

@@ -110,7 +110,7 @@ load helpers
   assert_status 0
   fs_run explain blok_size
   assert_status 2
-  [[ $output$stderr == *"did you mean 'block_size'?"* ]]
+  assert_output_has "did you mean 'block_size'?"
   fs_run explain
   assert_status 64
 }
