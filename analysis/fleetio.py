@@ -49,6 +49,9 @@ class Run:
         self.scenario = scenario
         self.title = title
         self.groups = groups
+        hourly = groups.get("hourly")
+        if "fleet" not in groups and hourly is not None and hourly.sizes["pool"] == 1:
+            groups["fleet"] = hourly.isel(pool=0, drop=True)  # one pool is the fleet
         for name, dataset in groups.items():
             setattr(self, name, dataset)
 
@@ -64,6 +67,8 @@ class Run:
 
     def hours(self, group="fleet"):
         """The group's intervals before the horizon: without the row of the drain."""
+        if group not in self.groups:
+            raise FileError(f"{self.path}: it has no group {group}; choose one pool")
         data = self.groups[group]
         drain = data["is_drain"]
         if "pool" in drain.dims:

@@ -168,13 +168,15 @@ def panel_ttft(page, axis, run):
 
 
 def panel_load(page, axis):
-    style_axis(axis, "Requests in flight and KV occupancy", "requests per ready GPU")
+    occupancy = 100 * page.values("kv_occupancy_mean")
+    limited = not page.np.isnan(occupancy).all()
+    style_axis(axis, "Requests in flight and KV occupancy" if limited else
+               "Requests in flight (KV memory unlimited)", "requests per ready GPU")
     flight = page.values("in_flight_per_ready_gpu")
     page.stairs(axis, flight, color=BLUE, linewidth=1.8, label="in flight (running or waiting)")
     axis.set_ylim(bottom=0)
     handles = axis.get_legend_handles_labels()[0]
-    occupancy = 100 * page.values("kv_occupancy_mean")
-    if not page.np.isnan(occupancy).all():
+    if limited:
         right = axis.twinx()
         page.stairs(right, occupancy, color=ORANGE, linewidth=1.8, linestyle="--",
                     label="KV occupancy (right)")
@@ -263,7 +265,8 @@ def plot_day(run, pool=None):
         name = run.name if pool is None else f"{run.name}, pool {pool}"
         figure.suptitle(literal(name, 70), x=0.012, y=0.992, ha="left", va="top", fontsize=15,
                         fontweight="bold")
-        figure.text(0.012, 0.966, literal(run.title, 130), ha="left", va="top", fontsize=9.5, color="#555555")
+        figure.text(0.012, 0.966, literal(run.title, 130), ha="left", va="top", fontsize=9.5,
+                    color="#555555")
         figure.text(0.012, 0.949, literal(headline(run, pool or "all")), ha="left", va="top",
                     fontsize=9.5)
         figure.align_ylabels(axes)

@@ -99,7 +99,7 @@ struct metrics *metrics_create(const struct metrics_config *config)
     check_msg(m->intervals <= METRICS_INTERVALS_MAX, "%zu intervals: make trace_interval larger",
               m->intervals);
     m->stray_pool = m->pool_count == 1 ? 0 : (uint32_t)m->pool_count;
-    m->per_class_sets = m->class_count > 1;
+    m->per_class = m->class_count > 1;
     size_t rows = m->intervals + 1, columns = m->pool_count + 1;
     m->cells = memory_zero(rows * columns, sizeof *m->cells);
     m->outside = memory_zero(columns, sizeof *m->outside);
@@ -115,7 +115,7 @@ struct metrics *metrics_create(const struct metrics_config *config)
     }
     m->totals = sets_create(columns);
     m->scratch = sets_create(1);
-    m->class_sets = sets_create(m->per_class_sets ? m->class_count : 1);
+    m->class_sets = sets_create(m->per_class ? m->class_count : 1);
     m->class_live = memory_zero(m->class_count, sizeof *m->class_live);
     m->summaries = memory_zero(columns, sizeof *m->summaries);
     m->class_summaries = memory_zero(m->class_count, sizeof *m->class_summaries);
@@ -214,24 +214,28 @@ static inline bool request_counted(const struct metrics *m, const struct request
 /* --- requests -----------------------------------------------------------------------------------
  */
 
+static inline void order_check(struct metrics_ledger *ledger, int64_t t, int64_t own_ps)
+{
+    ledger->disordered += (t < ledger->last_ps) | (t != own_ps);
+    ledger->last_ps = t;
+}
+
 static void take_arrival(struct metrics *m, const struct obs *obs)
 {
     const struct request *request = obs->u.request;
     int64_t t = obs->time_ps;
     uint32_t pool = pool_index(m, obs->pool);
     check(request->class_index < m->class_count);
-    const struct metrics_segment *segment = segment_of(m, t);
-    struct metrics_cell *cells = request_counted(m, request) ? segment->cells : m->outside;
+    bool counted = request_counted(m, request);
+    struct metrics_cell *cells = counted ? segment_of(m, t)->cells : m->outside;
     cells[pool].arrived++;
-    m->class_live[request->class_index].arrived += cells != m->outside;
-    m->live[pool].in_flight++;
-    m->live[pool].in_flight_acc -= t;
-    struct metrics_ledger *ledger = &m->ledger;
-    ledger->arrived++;
-    ledger->disordered += t < ledger->last_ps;
-    ledger->in_flight_ps += (int128)ledger->in_flight * (t - ledger->last_ps);
-    ledger->in_flight++;
-    ledger->last_ps = t;
+    struct metrics_live *live = &m->live[pool];
+    live->in_flight++;
+    live->in_flight_acc -= t;
+    order_check(&m->ledger, t, request->arrival_ps);
+    if (m->per_class) {
+        m->class_live[request->class_index].arrived += counted;
+    }
 }
 
 void metrics_route(struct metrics *m, uint32_t pool, const struct request *request)
@@ -254,19 +258,19 @@ void metrics_route(struct metrics *m, uint32_t pool, const struct request *reque
 static void take_admit(struct metrics *m, const struct obs *obs)
 {
     const struct request_record *record = obs->u.record;
-    m->ledger.admitted_events++;
-    m->ledger.admitted_prompt += record->request.prompt_tokens;
-    if (!request_counted(m, &record->request)) {
-        return;
-    }
+    bool counted = request_counted(m, &record->request);
     const struct metrics_segment *segment = segment_of(m, obs->time_ps);
     uint32_t pool = served_pool(m, obs);
-    struct metrics_cell *cell = &segment->cells[pool];
+    struct metrics_cell *cell = &(counted ? segment->cells : m->outside)[pool];
     cell->admitted++;
     cell->prompt += record->request.prompt_tokens;
     cell->cached += record->cached_tokens;
-    histogram_add(&segment->sets[pool].queue, record->admitted_ps - record->request.arrival_ps);
-    m->class_live[record->request.class_index].admitted++;
+    if (counted) {
+        histogram_add(&segment->sets[pool].queue, record->admitted_ps - record->request.arrival_ps);
+        if (m->per_class) {
+            m->class_live[record->request.class_index].admitted++;
+        }
+    }
 }
 
 static void take_first_token(struct metrics *m, const struct obs *obs)
@@ -281,7 +285,7 @@ static void take_first_token(struct metrics *m, const struct obs *obs)
     }
     int64_t ttft_ps = record->first_token_ps - record->request.arrival_ps;
     histogram_add(&segment->sets[pool].ttft, ttft_ps);
-    if (m->per_class_sets) {
+    if (m->per_class) {
         histogram_add(&m->class_sets[record->request.class_index].ttft, ttft_ps);
     }
 }
@@ -301,94 +305,88 @@ static void take_preempt(struct metrics *m, const struct obs *obs)
     bool counted = request_counted(m, request);
     struct metrics_cell *cells = counted ? segment_of(m, obs->time_ps)->cells : m->outside;
     cells[pool_index(m, obs->pool)].preemptions++;
-    m->class_live[request->class_index].preemptions += counted;
+    if (m->per_class) {
+        m->class_live[request->class_index].preemptions += counted;
+    }
 }
 
 /* Every stated limit holds; one on a duration that does not exist (TTFT of zero outputs, TPOT of
  * fewer than two) holds too. TPOT is compared without dividing. */
-static bool slo_attained(const struct metrics_class *slo, const struct request_record *record)
+static inline bool slo_attained(const struct metrics_class *slo,
+                                const struct request_record *record)
 {
-    int64_t arrival = record->request.arrival_ps;
-    bool first = record->first_token_ps != TIME_NONE;
-    if (first && slo->slo_ttft_ps != TIME_NONE &&
-        record->first_token_ps - arrival > slo->slo_ttft_ps) {
-        return false;
+    int64_t arrival = record->request.arrival_ps, limit;
+    bool ok = slo->slo_e2e_ps == TIME_NONE || record->end_ps - arrival <= slo->slo_e2e_ps;
+    if (record->first_token_ps == TIME_NONE) {
+        return ok;
     }
-    if (first && slo->slo_tpot_ps != TIME_NONE && record->emitted_tokens > 1 &&
-        (int128)(record->end_ps - record->first_token_ps) >
-            (int128)slo->slo_tpot_ps * (record->emitted_tokens - 1)) {
-        return false;
+    ok &= slo->slo_ttft_ps == TIME_NONE || record->first_token_ps - arrival <= slo->slo_ttft_ps;
+    if (slo->slo_tpot_ps != TIME_NONE && record->emitted_tokens > 1 &&
+        !__builtin_mul_overflow(slo->slo_tpot_ps, (int64_t)record->emitted_tokens - 1, &limit)) {
+        ok &= record->end_ps - record->first_token_ps <= limit;
     }
-    return slo->slo_e2e_ps == TIME_NONE || record->end_ps - arrival <= slo->slo_e2e_ps;
+    return ok;
 }
 
 /* Durations of a completed, counted request. */
-static void file_completed(struct metrics *m, const struct metrics_segment *segment, uint32_t pool,
-                           const struct request_record *record)
+static inline void file_completed(struct metrics *m, struct metrics_set *set,
+                                  const struct request_record *record)
 {
-    check(pool < m->pool_count);
-    uint32_t class_index = record->request.class_index;
-    struct metrics_set *set = &segment->sets[pool];
-    int64_t e2e_ps = record->end_ps - record->request.arrival_ps;
+    int64_t e2e_ps = record->end_ps - record->request.arrival_ps, tpot_ps = 0;
     histogram_add(&set->e2e, e2e_ps);
-    if (m->per_class_sets) {
-        histogram_add(&m->class_sets[class_index].e2e, e2e_ps);
-    }
     if (record->emitted_tokens > 1) {
         int64_t steps = (int64_t)record->emitted_tokens - 1;
-        int64_t tpot_ps = (record->end_ps - record->first_token_ps + steps / 2) / steps;
+        tpot_ps = (record->end_ps - record->first_token_ps + steps / 2) / steps;
         histogram_add(&set->tpot, tpot_ps);
-        m->ledger.counted_tpot++;
-        if (m->per_class_sets) {
+    } else {
+        m->ledger.single_output += record->emitted_tokens;
+    }
+    if (m->per_class) {
+        uint32_t class_index = record->request.class_index;
+        histogram_add(&m->class_sets[class_index].e2e, e2e_ps);
+        if (record->emitted_tokens > 1) {
             histogram_add(&m->class_sets[class_index].tpot, tpot_ps);
         }
-    } else if (record->emitted_tokens == 0) {
-        segment->cells[pool].zero_output++;
-        m->class_live[class_index].zero_output++;
+        m->class_live[class_index].zero_output += record->emitted_tokens == 0;
     }
 }
 
 /* Attainment belongs to the interval of arrival, which may be closed long since: its cell stays. */
-static void file_slo(struct metrics *m, uint32_t pool, const struct request_record *record)
+static inline void file_slo(struct metrics *m, uint32_t pool, const struct request_record *record)
 {
-    if (record->outcome == OUTCOME_IN_FLIGHT) {
-        return; /* undecided */
-    }
     int64_t arrival = record->request.arrival_ps;
+    uint32_t class_index = record->request.class_index;
     struct metrics_cell *cells = arrival >= m->current.start_ps && arrival < m->current.end_ps
                                      ? m->current.cells
                                      : metrics_cells_at(m, arrival);
-    struct metrics_class_live *live = &m->class_live[record->request.class_index];
-    bool attained = record->outcome == OUTCOME_COMPLETED &&
-                    slo_attained(&m->classes[record->request.class_index], record);
-    cells[pool].attained += attained;
-    cells[pool].missed += !attained;
-    live->attained += attained;
-    live->missed += !attained;
+    bool attained =
+        record->outcome == OUTCOME_COMPLETED && slo_attained(&m->classes[class_index], record);
+    uint64_t *count = attained ? &cells[pool].attained : &cells[pool].missed;
+    (*count)++;
+    if (m->per_class) {
+        m->class_live[class_index].attained += attained;
+        m->class_live[class_index].missed += !attained;
+    }
 }
 
-/* Books of the final record, counted or not. */
-static void ledger_end(struct metrics *m, const struct request_record *record, int64_t t)
+/* Books of a final record that is not the usual one: unfinished, or of an uncounted request. */
+static void ledger_unusual(struct metrics *m, const struct request_record *record, bool counted)
 {
     struct metrics_ledger *ledger = &m->ledger;
     bool admitted = record->admitted_ps != TIME_NONE;
     bool first = record->first_token_ps != TIME_NONE;
-    bool prefilled = first || record->outcome == OUTCOME_COMPLETED;
-    ledger->ended++;
-    ledger->disordered += t < ledger->last_ps || t != record->end_ps;
-    ledger->in_flight_ps += (int128)ledger->in_flight * (t - ledger->last_ps);
-    ledger->in_flight--;
-    ledger->last_ps = t;
     ledger->sojourn_ps += record->end_ps - record->request.arrival_ps;
-    ledger->record_admitted += admitted;
+    if (record->outcome == OUTCOME_COMPLETED) {
+        return;
+    }
+    uint64_t known = (uint64_t)record->cached_tokens + record->computed_tokens;
+    ledger->inconsistent += (first && (!admitted || known != record->request.prompt_tokens)) ||
+                            known > record->request.prompt_tokens;
     ledger->record_prompt += admitted ? record->request.prompt_tokens : 0;
-    ledger->unbalanced += prefilled && (uint64_t)record->cached_tokens + record->computed_tokens !=
-                                           record->request.prompt_tokens;
-    ledger->record_firsts += first;
-    ledger->emitted += record->emitted_tokens;
-    ledger->unfinished +=
-        record->outcome == OUTCOME_CANCELLED || record->outcome == OUTCOME_IN_FLIGHT;
-    ledger->record_prefill += (uint64_t)record->computed_tokens + record->recomputed_tokens;
+    ledger->others_admitted += admitted;
+    ledger->others_first += first;
+    ledger->counted_others_admitted += admitted && counted;
+    ledger->counted_others_first += first && counted;
 }
 
 static void take_end(struct metrics *m, const struct obs *obs)
@@ -398,25 +396,39 @@ static void take_end(struct metrics *m, const struct obs *obs)
     uint32_t pool = pool_index(m, record->pool);
     const struct metrics_segment *segment = segment_of(m, t);
     bool counted = request_counted(m, &record->request);
-    struct metrics_cell *cell = counted ? &segment->cells[pool] : &m->outside[pool];
+    bool completed = record->outcome == OUTCOME_COMPLETED;
+    struct metrics_cell *cell = &(counted ? segment->cells : m->outside)[pool];
+    struct metrics_live *live = &m->live[pool];
     check((unsigned)record->outcome < OUTCOME_COUNT);
     cell->outcomes[record->outcome]++;
     cell->computed += record->computed_tokens;
     cell->recomputed += record->recomputed_tokens;
     cell->emitted += record->emitted_tokens;
-    struct metrics_live *live = &m->live[pool];
     live->in_flight--;
     live->in_flight_acc += t;
-    live->cut += record->outcome == OUTCOME_IN_FLIGHT;
-    ledger_end(m, record, t);
+    order_check(&m->ledger, t, record->end_ps);
+    if (__builtin_expect(completed, 1)) {
+        check(pool < m->pool_count);
+        bool first = record->first_token_ps != TIME_NONE, silent = record->emitted_tokens == 0;
+        uint64_t known = (uint64_t)record->cached_tokens + record->computed_tokens;
+        m->ledger.inconsistent += (known != record->request.prompt_tokens) |
+                                  (record->admitted_ps == TIME_NONE) | (first == silent);
+        m->ledger.record_prompt += record->request.prompt_tokens;
+        cell->zero_output += silent;
+    }
+    if (__builtin_expect(completed && counted, 1)) {
+        file_completed(m, &segment->sets[pool], record);
+    } else {
+        live->cut += record->outcome == OUTCOME_IN_FLIGHT;
+        ledger_unusual(m, record, counted);
+    }
     if (counted) {
-        m->class_live[record->request.class_index].outcomes[record->outcome]++;
-        m->ledger.counted_first += record->first_token_ps != TIME_NONE;
-        m->ledger.counted_queue += record->admitted_ps != TIME_NONE;
-        if (record->outcome == OUTCOME_COMPLETED) {
-            file_completed(m, segment, pool, record);
+        if (m->per_class) {
+            m->class_live[record->request.class_index].outcomes[record->outcome]++;
         }
-        file_slo(m, pool, record);
+        if (record->outcome != OUTCOME_IN_FLIGHT) { /* else undecided */
+            file_slo(m, pool, record);
+        }
     }
 }
 
@@ -438,8 +450,8 @@ static inline void file_iterations(const struct metrics_segment *segment, uint32
     cell->output += (uint64_t)n * s->decodes;
     struct histogram *itl = &segment->sets[pool].itl;
     int64_t step_ps = s->base_ps + s->slope_ps * (int64_t)first;
-    if (n == 1) {
-        histogram_add_n(itl, step_ps, s->decodes);
+    if (n == 1 || s->slope_ps == 0) {
+        histogram_add_n(itl, step_ps, (uint64_t)n * s->decodes);
     } else {
         histogram_add_ramp(itl, step_ps, s->slope_ps, n, s->decodes);
     }
@@ -511,7 +523,6 @@ static void take_steps(struct metrics *m, const struct obs *obs)
     const struct obs_steps *s = obs->u.steps;
     uint32_t pool = served_pool(m, obs);
     debug_check(s->count >= 1 && s->end_ps >= s->start_ps);
-    m->ledger.executed_prefill += (uint64_t)s->count * s->prefill_tokens;
     if (__builtin_expect(s->start_ps >= m->current.start_ps && s->end_ps < m->current.end_ps, 1)) {
         file_iterations(&m->current, pool, s, 0, s->count);
         file_busy(&m->current.cells[pool], s->end_ps - s->start_ps, s->decode_ps, s->work_ps);
@@ -661,41 +672,24 @@ static void take_gauge(struct metrics *m, const struct obs *obs)
     }
 }
 
+/* By kind; a jump instead of a switch keeps each one's frame small. */
+static void (*const takers[])(struct metrics *m, const struct obs *obs) = {
+    [OBS_ARRIVAL] = take_arrival,
+    [OBS_ADMIT] = take_admit,
+    [OBS_FIRST_TOKEN] = take_first_token,
+    [OBS_GAP] = take_gap,
+    [OBS_PREEMPT] = take_preempt,
+    [OBS_END] = take_end,
+    [OBS_STEPS] = take_steps,
+    [OBS_REPLICA] = take_replica,
+    [OBS_SCALE] = take_scale,
+    [OBS_GAUGE] = take_gauge,
+};
+
 static void metrics_take(void *self, const struct obs *obs)
 {
-    struct metrics *m = self;
-    switch (obs->kind) {
-    case OBS_ARRIVAL:
-        take_arrival(m, obs);
-        break;
-    case OBS_ADMIT:
-        take_admit(m, obs);
-        break;
-    case OBS_FIRST_TOKEN:
-        take_first_token(m, obs);
-        break;
-    case OBS_GAP:
-        take_gap(m, obs);
-        break;
-    case OBS_PREEMPT:
-        take_preempt(m, obs);
-        break;
-    case OBS_END:
-        take_end(m, obs);
-        break;
-    case OBS_STEPS:
-        take_steps(m, obs);
-        break;
-    case OBS_REPLICA:
-        take_replica(m, obs);
-        break;
-    case OBS_SCALE:
-        take_scale(m, obs);
-        break;
-    case OBS_GAUGE:
-        take_gauge(m, obs);
-        break;
-    }
+    debug_check((size_t)obs->kind < sizeof takers / sizeof takers[0]);
+    takers[obs->kind](self, obs);
 }
 
 struct obs_sink metrics_sink(struct metrics *m)

@@ -56,27 +56,40 @@ static void total_sum(const struct metrics *m, struct metrics_cell *total)
         const struct metrics_cell *cell = i < (m->intervals + 1) * columns
                                               ? &m->cells[i]
                                               : &m->outside[i - (m->intervals + 1) * columns];
+        total->arrived += cell->arrived;
+        total->admitted += cell->admitted;
+        total->prompt += cell->prompt;
+        total->computed += cell->computed + cell->recomputed; /* together: all prefilled */
+        total->emitted += cell->emitted;
         total->output += cell->output;
+        total->prefill_executed += cell->prefill_executed;
+        total->zero_output += cell->zero_output;
         total->in_flight_ps += cell->in_flight_ps;
+        for (int o = 0; o < OUTCOME_COUNT; o++) {
+            total->outcomes[o] += cell->outcomes[o];
+        }
         for (int s = REPLICA_PROVISIONING; s < REPLICA_STATE_COUNT; s++) {
             total->state_ps[s] += cell->state_ps[s];
         }
     }
 }
 
-static void check_requests(struct metrics *m, bool drained)
+static void check_requests(struct metrics *m, const struct metrics_cell *total, bool drained)
 {
     const struct metrics_requests *r = &m->summaries[0].requests;
-    uint64_t ends = r->completed + r->refused + r->unservable + r->cancelled + r->in_flight;
-    bool ok = r->arrived == ends && m->ledger.arrived == m->ledger.ended &&
-              m->ledger.in_flight == 0 && m->ledger.disordered == 0 &&
+    uint64_t sum = r->completed + r->refused + r->unservable + r->cancelled + r->in_flight;
+    uint64_t ended = 0;
+    for (int o = 0; o < OUTCOME_COUNT; o++) {
+        ended += total->outcomes[o];
+    }
+    bool ok = r->arrived == sum && total->arrived == ended && m->ledger.disordered == 0 &&
               (!drained || r->in_flight == 0);
     metrics_audit_add(m, "requests", ok,
                       "arrived %" PRIu64 " = completed %" PRIu64 " + refused %" PRIu64
                       " + unservable %" PRIu64 " + cancelled %" PRIu64 " + in flight %" PRIu64
                       "; all seen %" PRIu64 ", all ended %" PRIu64 "; out of order %" PRIu64,
                       r->arrived, r->completed, r->refused, r->unservable, r->cancelled,
-                      r->in_flight, m->ledger.arrived, m->ledger.ended, m->ledger.disordered);
+                      r->in_flight, total->arrived, ended, m->ledger.disordered);
     int64_t stuck = 0;
     for (size_t p = 0; p <= m->pool_count; p++) {
         stuck += m->live[p].in_flight != 0;
@@ -85,30 +98,30 @@ static void check_requests(struct metrics *m, bool drained)
                       "%" PRId64 " pools end with another count than they began with", stuck);
 }
 
-static void check_tokens(struct metrics *m)
+static void check_tokens(struct metrics *m, const struct metrics_cell *total)
 {
     const struct metrics_ledger *l = &m->ledger;
-    struct metrics_cell total;
-    total_sum(m, &total);
-    bool prompt = l->unbalanced == 0 && l->admitted_prompt == l->record_prompt &&
-                  l->admitted_events == l->record_admitted;
+    uint64_t admitted = total->outcomes[OUTCOME_COMPLETED] + l->others_admitted;
+    bool prompt =
+        l->inconsistent == 0 && total->prompt == l->record_prompt && total->admitted == admitted;
     metrics_audit_add(m, "prompt_tokens", prompt,
                       "%" PRIu64 " prompt tokens admitted by events, %" PRIu64
-                      " by records; requests with prompt ≠ cached + computed: %" PRIu64,
-                      l->admitted_prompt, l->record_prompt, l->unbalanced);
-    metrics_audit_add(m, "output_tokens", total.output == l->emitted,
-                      "%" PRIu64 " emitted by iterations, %" PRIu64 " by records", total.output,
-                      l->emitted);
+                      " by records; records with prompt ≠ cached + computed, or other "
+                      "contradictions: %" PRIu64,
+                      total->prompt, l->record_prompt, l->inconsistent);
+    metrics_audit_add(m, "output_tokens", total->output == total->emitted,
+                      "%" PRIu64 " emitted by iterations, %" PRIu64 " by records", total->output,
+                      total->emitted);
     /* A resumed prefill also computes its last emitted token, which was never stored: one per gap.
      * An iteration in flight computes for a request that has left meanwhile: then more. */
-    uint64_t told = l->record_prefill + l->gaps;
-    bool executed =
-        l->unfinished ? l->executed_prefill >= l->record_prefill : l->executed_prefill == told;
+    bool left = total->outcomes[OUTCOME_CANCELLED] + total->outcomes[OUTCOME_IN_FLIGHT] > 0;
+    bool executed = left ? total->prefill_executed >= total->computed
+                         : total->prefill_executed == total->computed + l->gaps;
     metrics_audit_add(m, "prefill_tokens", executed,
                       "%" PRIu64 " prefilled by iterations, %" PRIu64
                       " computed and recomputed by records, %" PRIu64 " resumed%s",
-                      l->executed_prefill, l->record_prefill, l->gaps,
-                      l->unfinished ? "; some requests were left unfinished" : "");
+                      total->prefill_executed, total->computed, l->gaps,
+                      left ? "; some requests were left unfinished" : "");
 }
 
 /* What launches say was held, without looking at the states in between. */
@@ -127,13 +140,11 @@ static int128 held_by_launches(const struct metrics *m)
     return held;
 }
 
-static void check_gpu_time(struct metrics *m)
+static void check_gpu_time(struct metrics *m, const struct metrics_cell *total)
 {
-    struct metrics_cell total;
-    total_sum(m, &total);
     int128 states = 0, held = held_by_launches(m);
     for (int s = REPLICA_PROVISIONING; s < REPLICA_STATE_COUNT; s++) {
-        states += total.state_ps[s];
+        states += total->state_ps[s];
     }
     char a[INT128_TEXT_MAX], b[INT128_TEXT_MAX];
     metrics_audit_add(
@@ -171,16 +182,14 @@ static void check_billing(struct metrics *m)
         h->held, int128_text(filed, a), int128_text(owed, b));
 }
 
-static void check_little(struct metrics *m)
+/* Integrals of N, from event stamps, against the records' own stamps. */
+static void check_little(struct metrics *m, const struct metrics_cell *total)
 {
-    struct metrics_cell total;
-    total_sum(m, &total);
-    const struct metrics_ledger *l = &m->ledger;
-    char a[INT128_TEXT_MAX], b[INT128_TEXT_MAX], c[INT128_TEXT_MAX];
-    metrics_audit_add(
-        m, "little", l->in_flight_ps == l->sojourn_ps && total.in_flight_ps == l->sojourn_ps,
-        "∫N dt = %s ps (by rows %s), Σ(end − arrival) = %s ps", int128_text(l->in_flight_ps, a),
-        int128_text(total.in_flight_ps, b), int128_text(l->sojourn_ps, c));
+    int128 sojourn = m->ledger.sojourn_ps + m->totals[m->pool_count].e2e.sum;
+    char a[INT128_TEXT_MAX], b[INT128_TEXT_MAX];
+    metrics_audit_add(m, "little", total->in_flight_ps == sojourn,
+                      "∫N dt = %s ps, Σ(end − arrival) = %s ps",
+                      int128_text(total->in_flight_ps, a), int128_text(sojourn, b));
 }
 
 static uint64_t set_overflow(const struct metrics_set *set)
@@ -189,22 +198,25 @@ static uint64_t set_overflow(const struct metrics_set *set)
            set->queue.overflow;
 }
 
-static void check_histograms(struct metrics *m)
+static void check_histograms(struct metrics *m, const struct metrics_cell *total)
 {
     const struct metrics_summary *all = &m->summaries[0];
     const struct metrics_ledger *l = &m->ledger;
-    bool ok = all->ttft.count == l->counted_first && all->queue.count == l->counted_queue &&
-              all->e2e.count == all->requests.completed && all->tpot.count == l->counted_tpot &&
-              l->first_tokens == l->record_firsts;
+    uint64_t completed = all->requests.completed, zero = all->requests.zero_output;
+    uint64_t ttft = completed - zero + l->counted_others_first;
+    uint64_t tpot = completed - zero - l->single_output;
+    uint64_t queue = completed + l->counted_others_admitted;
+    uint64_t firsts = total->outcomes[OUTCOME_COMPLETED] - total->zero_output + l->others_first;
+    bool ok = all->ttft.count == ttft && all->queue.count == queue && all->e2e.count == completed &&
+              all->tpot.count == tpot && l->first_tokens == firsts;
     metrics_audit_add(m, "histograms", ok,
                       "ttft %" PRIu64 " of %" PRIu64 ", tpot %" PRIu64 " of %" PRIu64
                       ", e2e %" PRIu64 " of %" PRIu64 ", queue %" PRIu64 " of %" PRIu64
                       " records; first tokens %" PRIu64 " of %" PRIu64,
-                      all->ttft.count, l->counted_first, all->tpot.count, l->counted_tpot,
-                      all->e2e.count, all->requests.completed, all->queue.count, l->counted_queue,
-                      l->first_tokens, l->record_firsts);
+                      all->ttft.count, ttft, all->tpot.count, tpot, all->e2e.count, completed,
+                      all->queue.count, queue, l->first_tokens, firsts);
     uint64_t overflow = set_overflow(&m->totals[m->pool_count]);
-    for (size_t c = 0; m->per_class_sets && c < m->class_count; c++) {
+    for (size_t c = 0; m->per_class && c < m->class_count; c++) {
         overflow += set_overflow(&m->class_sets[c]);
     }
     metrics_audit_add(m, "overflow", overflow == 0, "%" PRIu64 " durations out of range", overflow);
@@ -218,12 +230,14 @@ const struct metrics_check *metrics_audit(struct metrics *m, bool drained, size_
         size_t added_count = m->check_count;
         m->checks = NULL;
         m->check_count = m->check_capacity = 0;
-        check_requests(m, drained);
-        check_tokens(m);
-        check_gpu_time(m);
+        struct metrics_cell total;
+        total_sum(m, &total);
+        check_requests(m, &total, drained);
+        check_tokens(m, &total);
+        check_gpu_time(m, &total);
         check_billing(m);
-        check_little(m);
-        check_histograms(m);
+        check_little(m, &total);
+        check_histograms(m, &total);
         for (size_t i = 0; i < added_count; i++) {
             check_push(m, added[i].name, added[i].ok, added[i].detail);
         }

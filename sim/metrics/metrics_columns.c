@@ -46,9 +46,9 @@
 #define TTFT_POPULATION                                                                            \
     "Times to first token (first token − arrival) of counted requests, filed under the first "   \
     "token. A request without outputs has none."
-#define TPOT_POPULATION                                                                               \
-    "Times per output token ((end − first token) / (outputs − 1)) of completed counted requests " \
-    "with two outputs or more, filed under completion."
+#define TPOT_POPULATION                                                                            \
+    "Times per output token ((end − first token) / (outputs − 1)) of completed counted "       \
+    "requests with two outputs or more, filed under completion."
 #define ITL_POPULATION                                                                             \
     "Gaps between successive tokens of a request, all requests, filed under the later token. "     \
     "Gaps across a preemption are among them."

@@ -60,19 +60,20 @@ struct metrics_class_live {
     uint64_t attained, missed;
 };
 
-/* Facts that only the audit reads. */
+/* Facts that only the audit reads. What a completed request implies (it was admitted, it had a
+ * first token unless it has no outputs) is checked when it ends and then derived from the cells;
+ * the ledger keeps what cannot be derived. */
 struct metrics_ledger {
-    int128 in_flight_ps, sojourn_ps; /* ∫N dt stepwise; Σ(end − arrival) */
-    int64_t in_flight, last_ps;
-    uint64_t arrived, ended, disordered;
-    uint64_t admitted_prompt, admitted_events;        /* by ADMIT events */
-    uint64_t record_prompt, record_admitted;          /* by final records */
-    uint64_t unbalanced, first_tokens, record_firsts; /* prefilled, prompt ≠ cached + computed */
-    uint64_t emitted, unfinished;                     /* by final records */
-    uint64_t executed_prefill, gaps;                  /* by observations */
-    uint64_t record_prefill;                          /* computed + recomputed */
-    uint64_t counted_first, counted_tpot, counted_queue; /* by final records, counted requests */
-    uint64_t state_faults, stray_ends;
+    int64_t last_ps;       /* of arrivals and ends */
+    uint64_t disordered;   /* earlier than last_ps, or not at the record's own time */
+    uint64_t inconsistent; /* records that contradict themselves */
+    uint64_t record_prompt;
+    uint64_t first_tokens, gaps; /* by observations */
+    int128 sojourn_ps;      /* Σ(end − arrival) of ends that are not in the e2e histograms */
+    uint64_t single_output; /* counted, completed with one output: no TPOT */
+    /* Of ends other than completed; counted: of counted requests. */
+    uint64_t others_admitted, others_first, counted_others_admitted, counted_others_first;
+    uint64_t state_faults;
 };
 
 struct metrics {
@@ -84,7 +85,7 @@ struct metrics {
     size_t intervals;     /* before the horizon */
     size_t rows_finished; /* ≤ intervals + 1 */
     uint32_t stray_pool;  /* where an unset pool index goes: 0 with one pool, else pool_count */
-    bool per_class_sets;  /* more than one class */
+    bool per_class;       /* more than one class */
     bool finished, audited;
 
     struct metrics_segment current, next;

@@ -420,30 +420,47 @@ static void summary_usd(const struct metrics *m, size_t p, struct metrics_summar
     summary->usd_peak = m->live[p].peak_h * m->pools[p].usd_per_gpu_hour;
 }
 
+/* One class is the whole run, and has no counts of its own. */
+static struct metrics_requests class_requests(const struct metrics *m, size_t c)
+{
+    const struct metrics_class_live *live = &m->class_live[c];
+    if (!m->per_class) {
+        return m->summaries[0].requests;
+    }
+    return (struct metrics_requests){
+        .arrived = live->arrived,
+        .admitted = live->admitted,
+        .completed = live->outcomes[OUTCOME_COMPLETED],
+        .refused = live->outcomes[OUTCOME_REFUSED],
+        .unservable = live->outcomes[OUTCOME_UNSERVABLE],
+        .cancelled = live->outcomes[OUTCOME_CANCELLED],
+        .in_flight = live->outcomes[OUTCOME_IN_FLIGHT],
+        .zero_output = live->zero_output,
+        .preemptions = live->preemptions,
+    };
+}
+
 static void class_fill(struct metrics *m, size_t c)
 {
     const struct metrics_class_live *live = &m->class_live[c];
     const struct metrics_class *config = &m->classes[c];
-    const struct metrics_set *set =
-        m->per_class_sets ? &m->class_sets[c] : &m->totals[m->pool_count];
+    const struct metrics_set *set = m->per_class ? &m->class_sets[c] : &m->totals[m->pool_count];
     struct metrics_class_summary *row = &m->class_summaries[c];
     *row = (struct metrics_class_summary){
         .name = config->name,
-        .requests = {live->arrived, live->admitted, live->outcomes[OUTCOME_COMPLETED],
-                     live->outcomes[OUTCOME_REFUSED], live->outcomes[OUTCOME_UNSERVABLE],
-                     live->outcomes[OUTCOME_CANCELLED], live->outcomes[OUTCOME_IN_FLIGHT],
-                     live->zero_output, live->preemptions},
+        .requests = class_requests(m, c),
         .ttft = latency_of(&set->ttft),
         .tpot = latency_of(&set->tpot),
         .e2e = latency_of(&set->e2e),
-        .slo = slo_of(live->arrived, live->attained, live->missed),
+        .slo = m->per_class ? slo_of(live->arrived, live->attained, live->missed)
+                            : m->summaries[0].slo,
         .slo_ttft_ps = config->slo_ttft_ps,
         .slo_tpot_ps = config->slo_tpot_ps,
         .slo_e2e_ps = config->slo_e2e_ps,
         .slo_attainment = config->slo_attainment,
         .slo_met = -1,
     };
-    if (!isnan(config->slo_attainment) && live->arrived > 0) {
+    if (!isnan(config->slo_attainment) && row->requests.arrived > 0) {
         row->slo_met = row->slo.attainment >= config->slo_attainment;
     }
 }
@@ -493,11 +510,11 @@ void metrics_rows_summarise(struct metrics *m)
     pool_sums(m, m->pool_count, 1, &window, &whole);
     cell_add(&all_window, &window, 1);
     cell_add(&all_whole, &whole, 1);
+    all->pool = "all";
+    summary_fill(m, all, &all_window, &all_whole, &m->totals[m->pool_count]);
     for (size_t c = 0; c < m->class_count; c++) {
         class_fill(m, c);
     }
-    all->pool = "all";
-    summary_fill(m, all, &all_window, &all_whole, &m->totals[m->pool_count]);
     all->slo_met = fleet_slo_met(m);
     all->kv_peak_blocks = kv_peak_of(peak, all_whole.kv_max);
     all->usd = usd_join(&m->summaries[1].usd, m->pool_count, sizeof *m->summaries);

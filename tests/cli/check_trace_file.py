@@ -3,9 +3,10 @@
 
     check_trace_file.py FILE.h5 [--incomplete]
 
-h5py reads every dataset; netCDF4 sees named dimensions; every variable has a long_name, a description
-and (unless it is text) units; xarray opens each group with a decoded time axis; `ncdump -h` agrees.
-Prints what is wrong and exits 1; 77 when a package is missing; else one line and 0.
+h5py reads every dataset; netCDF4 sees named dimensions; every variable has a long_name, a
+description and (unless it is text) units; xarray opens each group with a decoded time axis;
+`ncdump -h` agrees. Prints what is wrong and exits 1; 77 when a package is missing; else one line
+and 0.
 """
 import argparse
 import shutil
@@ -23,7 +24,8 @@ except ImportError as missing:
     sys.exit(77)
 
 DIMENSION_ONLY = b"This is a netCDF dimension but not a netCDF variable"
-GROUPS = ["hourly", "fleet", "scaling", "summary", "classes", "scenario", "meta"]
+GROUPS = ["hourly", "scaling", "summary", "classes", "scenario", "meta"]
+OPTIONAL = ["fleet", "requests"]
 HOURLY = ["arrived", "completed", "refused", "ttft_p50", "ttft_p99", "tpot_mean", "itl_p99",
           "e2e_p99", "queue_p99", "tokens_prompt", "tokens_output", "kv_occupancy_mean",
           "gpus_ready_mean", "gpu_hours_billed", "usd", "usd_per_mtok_total", "utilization"]
@@ -74,7 +76,9 @@ def check_netcdf(path, wrong):
 
 
 def check_xarray(path, wrong):
-    for group in GROUPS:
+    with h5py.File(path, "r") as file:
+        groups = GROUPS + [name for name in OPTIONAL if name in file]
+    for group in groups:
         with xr.open_dataset(path, group=group) as data:
             data.load()
     with xr.open_dataset(path, group="hourly") as hourly:
@@ -90,11 +94,19 @@ def check_xarray(path, wrong):
             wrong.append("hourly/time_bnds do not begin at time")
         if len(hourly.time) > 1 and not (bounds[1:, 0] == bounds[:-1, 1]).all():
             wrong.append("hourly/time_bnds leave a gap")
+    if "fleet" in groups:
+        check_fleet(path, wrong)
+
+
+def check_fleet(path, wrong):
+    """The pools add up to the fleet (which also has the requests that never got a pool)."""
     with xr.open_dataset(path, group="hourly") as hourly, \
             xr.open_dataset(path, group="fleet") as fleet:
-        pools = hourly["completed"].sum("pool")
-        if not (pools.values <= fleet["completed"].values).all():
-            wrong.append("the pools complete more than the fleet")
+        if not (hourly["completed"].sum("pool").values == fleet["completed"].values).all():
+            wrong.append("the pools' completed requests do not add up to the fleet's")
+        if not np.allclose(hourly["gpu_hours_held"].sum("pool").values,
+                           fleet["gpu_hours_held"].values):
+            wrong.append("the pools' GPU hours do not add up to the fleet's")
 
 
 def check_ncdump(path, wrong):

@@ -1,5 +1,5 @@
 /* What is counted, where it is filed, and what the statistics mean. */
-#include "support_metrics.h"
+#include "tests/unit/support_metrics.h"
 
 /* T11: tokens at 1.0, 1.1, 1.2, 1.5; then a request with one token, and one with none. */
 START_TEST(first_token_gaps_and_time_per_token)

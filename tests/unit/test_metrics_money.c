@@ -1,5 +1,5 @@
 /* GPU time, billing, dollars, and an audit whose every check can fail. */
-#include "support_metrics.h"
+#include "tests/unit/support_metrics.h"
 
 #define MIN (60 * SEC)
 

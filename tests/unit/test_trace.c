@@ -139,7 +139,7 @@ static void setup(void)
 {
     sample_init(&sample);
     errors_init(&errors);
-    snprintf(folder, sizeof folder, "/tmp/fleetsim-trace-XXXXXX");
+    snprintf(folder, sizeof folder, "test-trace-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/run.h5", folder);
 }

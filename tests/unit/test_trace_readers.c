@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "sim/base/errors.h"
-#include "support_day.h"
+#include "tests/unit/support_day.h"
 
 enum { SKIPPED = 77 };
 
@@ -69,7 +69,7 @@ static bool day_write(struct day *d, const char *target, bool with_requests,
 
 static void setup(void)
 {
-    snprintf(folder, sizeof folder, "/tmp/fleetsim-readers-XXXXXX");
+    snprintf(folder, sizeof folder, "test-readers-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/day.h5", folder);
 }
