@@ -626,7 +626,8 @@ static void take_replica(struct metrics *m, const struct obs *obs)
     m->fleet_held += held_change(s->to) - held_change(s->from);
     m->fleet_ready += ready_change(s->to) - ready_change(s->from);
     maxima_update(m, segment->cells, pool);
-    if (s->to == REPLICA_RELEASED && t <= m->horizon_ps && m->current.row < m->intervals) {
+    bool billed = s->launched_ps < m->horizon_ps && m->current.row < m->intervals;
+    if (s->to == REPLICA_RELEASED && billed && t <= m->horizon_ps) {
         /* A release at the horizon itself is still part of what is billed. */
         struct metrics_cell *cells = t == m->horizon_ps ? m->current.cells : segment->cells;
         cells[pool].surplus_ps += metrics_billing_surplus(&m->pools[pool], t - s->launched_ps);

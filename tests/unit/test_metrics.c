@@ -229,6 +229,8 @@ START_TEST(slo_rules)
     ck_assert_double_eq(s->slo.attainment_upper, 0.4);
     ck_assert_int_eq(s->slo_met, 0);
     ck_assert_uint_eq(s->requests.in_flight, 1);
+    ck_assert_uint_eq(feed_hour(&f, 0)->requests.in_flight, 1);
+    ck_assert_uint_eq(feed_hour(&f, 1)->requests.in_flight, 1); /* those cut */
     const struct metrics_class_summary *c = metrics_class_summaries(f.m);
     ck_assert_str_eq(c->name, "chat");
     ck_assert_uint_eq(c->slo.missed, 6);

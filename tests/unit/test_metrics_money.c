@@ -85,10 +85,11 @@ START_TEST(billing_rounds_each_launch)
 END_TEST
 
 /* A release exactly at the horizon, one in the drain, one that is still held, one before warmup:
- * rounding is booked once, by the horizon. */
+ * rounding is booked once, by the horizon. What starts at the horizon owes nothing, not even the
+ * minimum, whether it stays or goes at once. */
 START_TEST(billing_at_the_ends)
 {
-    struct metrics_pool pool = billing_pool(60 * MIN, 0);
+    struct metrics_pool pool = billing_pool(60 * MIN, 20 * MIN);
     struct feed f = feed_open(&pool, NULL, 30 * MIN, 150 * MIN);
     feed_state(&f, 0, 0, 0, REPLICA_RELEASED, REPLICA_IDLE, 0, 0);
     feed_state(&f, 0, 1, 0, REPLICA_RELEASED, REPLICA_IDLE, 0, 0);
@@ -97,7 +98,11 @@ START_TEST(billing_at_the_ends)
     feed_state(&f, 0, 3, 10 * MIN, REPLICA_IDLE, REPLICA_RELEASED, 0, 0); /* before warmup */
     feed_roll(&f, 120 * MIN);
     feed_state(&f, 0, 0, 150 * MIN, REPLICA_IDLE, REPLICA_RELEASED, 0, 0); /* at the horizon */
-    feed_roll(&f, 150 * MIN);
+    int64_t end = 150 * MIN;
+    feed_state(&f, 0, 4, end, REPLICA_RELEASED, REPLICA_IDLE, end, end);
+    feed_state(&f, 0, 5, end, REPLICA_RELEASED, REPLICA_IDLE, end, end);
+    feed_state(&f, 0, 5, end, REPLICA_IDLE, REPLICA_RELEASED, end, end);
+    feed_roll(&f, end);
     feed_state(&f, 0, 1, 155 * MIN, REPLICA_IDLE, REPLICA_RELEASED, 0, 0); /* in the drain */
     metrics_finish(f.m, 160 * MIN);
     const struct metrics_summary *s = metrics_summaries(f.m);
