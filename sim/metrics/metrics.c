@@ -295,7 +295,6 @@ static void take_gap(struct metrics *m, const struct obs *obs)
     const struct metrics_segment *segment = segment_of(m, obs->time_ps);
     uint32_t pool = served_pool(m, obs);
     segment->cells[pool].output++;
-    m->ledger.gaps++;
     histogram_add(&segment->sets[pool].itl, obs->u.gap_ps);
 }
 

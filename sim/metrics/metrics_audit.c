@@ -112,15 +112,14 @@ static void check_tokens(struct metrics *m, const struct metrics_cell *total)
     metrics_audit_add(m, "output_tokens", total->output == total->emitted,
                       "%" PRIu64 " emitted by iterations, %" PRIu64 " by records", total->output,
                       total->emitted);
-    /* A resumed prefill also computes its last emitted token, which was never stored: one per gap.
-     * An iteration in flight computes for a request that has left meanwhile: then more. */
+    /* An iteration in flight computes for a request that has left meanwhile: then more. */
     bool left = total->outcomes[OUTCOME_CANCELLED] + total->outcomes[OUTCOME_IN_FLIGHT] > 0;
     bool executed = left ? total->prefill_executed >= total->computed
-                         : total->prefill_executed == total->computed + l->gaps;
+                         : total->prefill_executed == total->computed;
     metrics_audit_add(m, "prefill_tokens", executed,
                       "%" PRIu64 " prefilled by iterations, %" PRIu64
-                      " computed and recomputed by records, %" PRIu64 " resumed%s",
-                      total->prefill_executed, total->computed, l->gaps,
+                      " computed and recomputed by records%s",
+                      total->prefill_executed, total->computed,
                       left ? "; some requests were left unfinished" : "");
 }
 

@@ -68,7 +68,7 @@ struct metrics_ledger {
     uint64_t disordered;   /* earlier than last_ps, or not at the record's own time */
     uint64_t inconsistent; /* records that contradict themselves */
     uint64_t record_prompt;
-    uint64_t first_tokens, gaps; /* by observations */
+    uint64_t first_tokens;  /* by observations */
     int128 sojourn_ps;      /* Σ(end − arrival) of ends that are not in the e2e histograms */
     uint64_t single_output; /* counted, completed with one output: no TPOT */
     /* Of ends other than completed; counted: of counted requests. */
