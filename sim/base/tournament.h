@@ -33,9 +33,10 @@ static inline void tournament_set(struct tournament *t, uint32_t slot, uint64_t 
     while (node > 1) {
         uint32_t rival = t->winner[node ^ 1];
         uint64_t rival_key = t->keys[rival];
-        int rival_wins = rival_key < key + (node & 1);
-        champion = rival_wins ? rival : champion;
-        key = rival_wins ? rival_key : key;
+        /* All ones if the rival wins: selecting by mask, since compilers turn ?: into a branch. */
+        uint64_t rival_wins = -(uint64_t)(rival_key < key + (node & 1));
+        champion ^= (champion ^ rival) & (uint32_t)rival_wins;
+        key ^= (key ^ rival_key) & rival_wins;
         node >>= 1;
         t->winner[node] = champion;
     }

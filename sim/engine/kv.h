@@ -16,6 +16,7 @@ struct kv {
     int64_t used;        /* of running sequences, iteration in flight included */
     int64_t peak;        /* most ever used */
     uint32_t block_size; /* tokens */
+    int32_t block_shift; /* log2 of it, -1 when it is no power of two: divisions are slow */
     uint32_t clock;      /* iterations started so far, modulo block_size */
     uint32_t decodes;    /* sequences in due */
     uint32_t *due; /* owned; [block_size]: decodes that need a block at the start with that clock */
@@ -26,7 +27,13 @@ void kv_free(struct kv *kv);
 
 static inline int64_t kv_blocks(const struct kv *kv, int64_t tokens)
 {
-    return (tokens + kv->block_size - 1) / kv->block_size;
+    int64_t up = tokens + kv->block_size - 1;
+    return kv->block_shift >= 0 ? up >> kv->block_shift : up / kv->block_size;
+}
+/* n modulo the block size. */
+static inline uint32_t kv_offset(const struct kv *kv, uint32_t n)
+{
+    return kv->block_shift >= 0 ? n & (kv->block_size - 1) : n % kv->block_size;
 }
 static inline int64_t kv_available(const struct kv *kv)
 {
@@ -54,7 +61,7 @@ static inline void kv_give(struct kv *kv, int64_t blocks)
 static inline uint32_t kv_due_clock(const struct kv *kv, uint32_t stored)
 {
     uint32_t ahead =
-        stored % kv->block_size; /* it needs one when this reaches block_size, or now at 0 */
+        kv_offset(kv, stored); /* it needs one when this reaches block_size, or now at 0 */
     uint32_t clock = kv->clock + (ahead == 0 ? 0 : kv->block_size - ahead);
     return clock >= kv->block_size ? clock - kv->block_size : clock;
 }
@@ -75,13 +82,13 @@ static inline int64_t kv_need_now(const struct kv *kv)
     return kv->due[kv->clock];
 }
 /* Blocks the decodes need over the next n starts. O(block_size). */
-int64_t kv_need(const struct kv *kv, int64_t n);
+int64_t kv_need(const struct kv *kv, uint32_t n);
 /* Moves the clock over one start whose blocks the caller has taken. */
 static inline void kv_tick(struct kv *kv)
 {
     kv->clock = kv->clock + 1 == kv->block_size ? 0 : kv->clock + 1;
 }
 /* Starts n iterations: takes the decodes' blocks and moves the clock. */
-void kv_start(struct kv *kv, int64_t n);
+void kv_start(struct kv *kv, uint32_t n);
 
 #endif

@@ -54,10 +54,13 @@ static struct sequence *at(const struct replica *r, uint32_t index)
 
 static int64_t law_time(const struct step_law *law, uint32_t n)
 {
-    int128 sum = step_law_sum(law, n);
-    check_msg(sum > 0 && sum < INT64_MAX, "a span of %u iterations of %lld + %lld i ps", n,
+    int64_t linear, ramp, sum;
+    bool overflow = __builtin_mul_overflow(law->base_ps, (int64_t)n, &linear);
+    overflow |= __builtin_mul_overflow(law->slope_ps, (int64_t)n * ((int64_t)n - 1) / 2, &ramp);
+    overflow |= __builtin_add_overflow(linear, ramp, &sum);
+    check_msg(!overflow && sum > 0, "a span of %u iterations of %lld + %lld i ps", n,
               (long long)law->base_ps, (long long)law->slope_ps);
-    return (int64_t)sum;
+    return sum;
 }
 
 static void law_advance(struct step_law *law, uint32_t k)

@@ -151,11 +151,7 @@ uint32_t fleet_arrive(struct fleet *f, const struct request *request, const uint
     bool room = slot == ROUTER_NONE ? fleet_pool_has_room(f, pool)
                                     : replica_has_room(&f->slots[slot].replica);
     if (!room) {
-        uint32_t replica = UINT32_MAX;
-        if (slot != ROUTER_NONE) {
-            replica = f->slots[slot].launch;
-            fleet_slot_refused(f, slot);
-        }
+        uint32_t replica = slot == ROUTER_NONE ? UINT32_MAX : f->slots[slot].launch;
         end_at_once(f, request, pool, replica, OUTCOME_REFUSED);
         return SEQUENCE_NONE;
     }

@@ -261,18 +261,6 @@ void fleet_dispatch(struct fleet *f, uint32_t slot, uint32_t sequence, int64_t t
     fleet_slot_changed(f, slot, t);
 }
 
-static void router_load(struct fleet *f, uint32_t pool, uint32_t slot, uint32_t load)
-{
-    if (f->router->load != NULL) {
-        f->router->load(f->router_state, pool, slot, load);
-    }
-}
-
-void fleet_slot_refused(struct fleet *f, uint32_t slot)
-{
-    router_load(f, f->slots[slot].pool, slot, f->slots[slot].load);
-}
-
 void fleet_slot_changed(struct fleet *f, uint32_t slot, int64_t t)
 {
     struct fleet_slot *s = &f->slots[slot];
@@ -293,7 +281,9 @@ void fleet_slot_changed(struct fleet *f, uint32_t slot, int64_t t)
     }
     if (load != s->load) {
         s->load = load;
-        router_load(f, s->pool, slot, load);
+        if (f->router->load != NULL) {
+            f->router->load(f->router_state, s->pool, slot, load);
+        }
     }
 }
 

@@ -63,8 +63,6 @@ void fleet_pool_wait(struct fleet *f, uint32_t pool, uint32_t sequence, int64_t 
 void fleet_pool_offer(struct fleet *f, uint32_t pool, uint32_t by, int64_t t);
 /* Sends a request to a replica. */
 void fleet_dispatch(struct fleet *f, uint32_t slot, uint32_t sequence, int64_t t);
-/* A replica was picked and had no room: for the router that was a dispatch all the same. */
-void fleet_slot_refused(struct fleet *f, uint32_t slot);
 /* After anything that may have changed a replica: its step event, its load at the router, its
  * state. */
 void fleet_slot_changed(struct fleet *f, uint32_t slot, int64_t t);

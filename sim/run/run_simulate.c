@@ -22,7 +22,8 @@ struct loop {
     struct run *run;
     const struct run_options *options;
     struct errors *errors;
-    struct request next; /* the arrival whose event is pending */
+    struct request next; /* the next arrival; kept outside the queue, since it precedes whatever
+                            else happens at its instant */
     bool arrivals_left;
     bool failed;
     int64_t now_ps;
@@ -113,7 +114,6 @@ static void pull_arrival(struct loop *loop)
     struct run *run = loop->run;
     switch (workload_next(run->workload, &loop->next, loop->errors)) {
     case WORKLOAD_OK:
-        event_queue_push(&run->queue, loop->next.arrival_ps, EVENT_ARRIVAL, 0, 0);
         break;
     case WORKLOAD_END:
         loop->arrivals_left = false;
@@ -183,24 +183,24 @@ static void loop_run(struct loop *loop)
 {
     struct run *run = loop->run;
     struct event event;
-    while (!over(loop) && event_queue_pop(&run->queue, &event)) {
-        loop->now_ps = event.time_ps;
+    while (!over(loop)) {
         if (++run->events % WALL_EVERY_EVENTS == 0) {
             look_at_the_wall(loop);
         }
-        switch (event.class) {
-        case EVENT_ARRIVAL:
+        if (loop->arrivals_left && loop->next.arrival_ps <= event_queue_peek_time(&run->queue)) {
+            loop->now_ps = loop->next.arrival_ps;
             arrive(loop);
+            continue;
+        }
+        if (!event_queue_pop(&run->queue, &event)) {
             break;
-        case EVENT_STEP:
+        }
+        loop->now_ps = event.time_ps;
+        if (event.class == EVENT_STEP) {
             fleet_step(run->fleet, (uint32_t)event.payload, event.time_ps);
-            break;
-        case EVENT_TIMER:
+        } else {
+            check(event.class == EVENT_TIMER);
             timer(loop, &event);
-            break;
-        case EVENT_CANCEL:
-            check(false);
-            break;
         }
     }
     check_msg(loop->failed || fleet_in_flight(run->fleet) == 0,

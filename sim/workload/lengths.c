@@ -236,7 +236,7 @@ static double survival_slope(double mu, double sigma, double x)
     return -0.39894228040143267794 * detmath_exp(-z * z / 2) / (sigma * x);
 }
 
-enum { SUM_WHOLE_MAX = 8192, SUM_HEAD = 1024 };
+enum { SUM_WHOLE_MAX = 1024, SUM_HEAD = 256 };
 
 /* E = min + Σ P(⌈Y⌉ > k) over k = min … max − 1, and ⌈Y⌉ > k iff Y > k. Below e^(mu − 9σ) a term is
  * 1, above e^(mu + 9σ) it is 0. A long sum is taken term by term at its head, where the terms
