@@ -24,14 +24,15 @@ except ImportError as missing:
     sys.exit(77)
 
 DIMENSION_ONLY = b"This is a netCDF dimension but not a netCDF variable"
-GROUPS = ["hourly", "scaling", "summary", "classes", "scenario", "meta"]
+GROUPS = ["hourly", "scaling", "scenario", "meta"]
+FINAL_GROUPS = ["summary", "classes"]  # of a run that ended
 OPTIONAL = ["fleet", "requests"]
 HOURLY = ["arrived", "completed", "refused", "ttft_p50", "ttft_p99", "tpot_mean", "itl_p99",
           "e2e_p99", "queue_p99", "tokens_prompt", "tokens_output", "kv_occupancy_mean",
           "gpus_ready_mean", "gpu_hours_billed", "usd", "usd_per_mtok_total", "utilization"]
 
 
-def check_h5py(path, wrong):
+def check_h5py(path, incomplete, wrong):
     """Reads every dataset; returns how many there are."""
     count = 0
     with h5py.File(path, "r") as file:
@@ -54,7 +55,7 @@ def check_h5py(path, wrong):
                     if len(item.dims[axis]) != 1:
                         wrong.append(f"{name}: dimension {axis} has no scale")
         file.visititems(visit)
-        for group in GROUPS:
+        for group in GROUPS + ([] if incomplete else FINAL_GROUPS):
             if group not in file:
                 wrong.append(f"group {group} is missing")
     return count
@@ -77,7 +78,7 @@ def check_netcdf(path, wrong):
 
 def check_xarray(path, wrong):
     with h5py.File(path, "r") as file:
-        groups = GROUPS + [name for name in OPTIONAL if name in file]
+        groups = GROUPS + [name for name in FINAL_GROUPS + OPTIONAL if name in file]
     for group in groups:
         with xr.open_dataset(path, group=group) as data:
             data.load()
@@ -133,7 +134,7 @@ def main():
                         help="expect the finished hours of a run that was cut short")
     arguments = parser.parse_args()
     wrong = []
-    count = check_h5py(arguments.file, wrong)
+    count = check_h5py(arguments.file, arguments.incomplete, wrong)
     if not wrong:
         check_netcdf(arguments.file, wrong)
         check_xarray(arguments.file, wrong)
