@@ -25,9 +25,10 @@ static inline void digest_word(struct digest *d, uint64_t word)
 static inline void digest_event(struct digest *d, uint64_t kind, int64_t time_ps, uint64_t subject,
                                 uint64_t value)
 {
-    digest_word(d, kind ^ (value << 8));
-    digest_word(d, (uint64_t)time_ps);
-    digest_word(d, subject);
+    /* Kind and value are small: turned, they meet the high bits, which time and subject leave free.
+     */
+    digest_word(d, (uint64_t)time_ps ^ (kind << 60 | kind >> 4));
+    digest_word(d, subject ^ (value << 32 | value >> 32));
     d->events++;
 }
 

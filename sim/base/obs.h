@@ -4,6 +4,7 @@
 #ifndef FLEETSIM_SIM_BASE_OBS_H
 #define FLEETSIM_SIM_BASE_OBS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sim/base/request.h"
@@ -98,7 +99,13 @@ struct obs {
 struct obs_sink {
     void (*take)(void *self, const struct obs *obs);
     void *self;
+    uint32_t kinds; /* bit 1 << obs_kind: what it wants to see; 0: everything */
 };
+
+static inline bool obs_wanted(const struct obs_sink *sink, enum obs_kind kind)
+{
+    return sink->kinds == 0 || (sink->kinds >> kind & 1) != 0;
+}
 
 static inline void obs_emit(const struct obs_sink *sink, const struct obs *obs)
 {

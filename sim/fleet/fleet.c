@@ -20,9 +20,7 @@ static void take(void *self, const struct obs *obs)
             f->pools[obs->pool].in_flight--;
         }
     }
-    for (size_t i = 0; i < f->sink_count; i++) {
-        obs_emit(&f->sinks[i], obs);
-    }
+    fleet_emit(f, obs);
 }
 
 struct fleet *fleet_create(const struct fleet_config *config, struct event_queue *queue)

@@ -33,13 +33,6 @@ void fleet_pool_free(struct fleet_pool *pool)
     }
 }
 
-static void emit(const struct fleet *f, const struct obs *obs)
-{
-    for (size_t i = 0; i < f->sink_count; i++) {
-        obs_emit(&f->sinks[i], obs);
-    }
-}
-
 static void count_state(struct fleet_pool *pool, enum replica_state state, int32_t by)
 {
     switch (state) {
@@ -73,7 +66,7 @@ static void set_state(struct fleet *f, uint32_t slot, enum replica_state to, int
     count_state(&f->pools[s->pool], to, +1);
     s->state = to;
     s->since_ps = t;
-    emit(f, &obs);
+    fleet_emit(f, &obs);
 }
 
 static bool is_ready(const struct fleet_slot *s)
@@ -367,7 +360,7 @@ static void decide(struct fleet *f, uint32_t index, int64_t t)
                           .replica = UINT32_MAX,
                           .time_ps = t,
                           .u.scale = &change};
-        emit(f, &obs);
+        fleet_emit(f, &obs);
         scale(f, index, decision.target, t);
     }
     int64_t next = time_add(t, pool->autoscaler->interval(pool->autoscaler_config));

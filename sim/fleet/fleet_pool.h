@@ -46,6 +46,16 @@ struct fleet {
     bool cut;
 };
 
+/* Hands an observation to the sinks that want it. */
+static inline void fleet_emit(const struct fleet *f, const struct obs *obs)
+{
+    for (size_t i = 0; i < f->sink_count; i++) {
+        if (obs_wanted(&f->sinks[i], obs->kind)) {
+            obs_emit(&f->sinks[i], obs);
+        }
+    }
+}
+
 void fleet_pool_init(struct fleet *f, uint32_t pool, const struct fleet_pool_config *config,
                      uint32_t span_max, struct obs_sink sink);
 void fleet_pool_free(struct fleet_pool *pool);

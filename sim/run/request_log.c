@@ -61,7 +61,7 @@ static void take(void *self, const struct obs *obs)
 
 struct obs_sink request_log_sink(struct request_log *log)
 {
-    return (struct obs_sink){.take = take, .self = log};
+    return (struct obs_sink){.take = take, .self = log, .kinds = 1 << OBS_END};
 }
 
 void request_log_csv_header(FILE *out)

@@ -39,6 +39,11 @@ static double wall_now(void)
 }
 
 /* The digest covers what happened to every request and every replica, in order. */
+enum {
+    DIGEST_KINDS = 1 << OBS_ADMIT | 1 << OBS_FIRST_TOKEN | 1 << OBS_PREEMPT | 1 << OBS_END |
+                   1 << OBS_REPLICA | 1 << OBS_SCALE
+};
+
 static void digest_take(void *self, const struct obs *obs)
 {
     struct digest *d = self;
@@ -61,7 +66,7 @@ static void digest_take(void *self, const struct obs *obs)
     case OBS_SCALE:
         digest_event(d, obs->kind, obs->time_ps, obs->pool, obs->u.scale->target);
         break;
-    default: /* steps are reported when a span is settled, which is no event */
+    default: /* not among DIGEST_KINDS; steps are reported when a span is settled: no event */
         break;
     }
 }
@@ -370,7 +375,7 @@ bool run_simulate(struct run *run, const struct run_options *options, struct err
     run_plan_publish(run);
     digest_init(&run->digest);
     struct obs_sink sinks[3] = {metrics_sink(run->metrics),
-                                {.take = digest_take, .self = &run->digest}};
+                                {.take = digest_take, .self = &run->digest, .kinds = DIGEST_KINDS}};
     if (with_rows) {
         request_log_init(&rows.log, rows_take, &rows);
         sinks[2] = request_log_sink(&rows.log);

@@ -257,22 +257,40 @@ double lengths_lognormal_mean(double mu, double sigma, uint32_t min, uint32_t ma
     return mean;
 }
 
-/* The mu with the wanted mean, by bisection on a bracket (the mean rises with mu), to the last bits
- * that matter; deterministic. */
+/* The mu with the wanted mean (it rises with mu), by false position with the Illinois rule on a
+ * bracket, to the last bits that matter; deterministic. */
 static double lognormal_solve(double mean, double sigma, uint32_t min, uint32_t max)
 {
-    double low = detmath_log(mean) - sigma * sigma / 2 - 2, high = low + 2;
-    while (lengths_lognormal_mean(low, sigma, min, max) > mean)
-        low -= 4 * (1 + sigma);
-    while (lengths_lognormal_mean(high, sigma, min, max) < mean)
+    double low = detmath_log(mean) - sigma * sigma / 2, high = low;
+    double below = lengths_lognormal_mean(low, sigma, min, max) - mean, above = below;
+    while (below > 0) {
+        low -= 1 + sigma;
+        below = lengths_lognormal_mean(low, sigma, min, max) - mean;
+    }
+    while (above < 0) {
         high += 1 + sigma;
-    double mid = high;
-    for (int i = 0; i < 60 && high - low > 1e-14 * (1 + fabs(mid)); i++) {
-        mid = low + (high - low) / 2;
-        if (lengths_lognormal_mean(mid, sigma, min, max) < mean)
+        above = lengths_lognormal_mean(high, sigma, min, max) - mean;
+    }
+    double mid = low;
+    int side = 0;
+    for (int i = 0; i < 200 && high - low > 1e-14 * (1 + fabs(mid)); i++) {
+        mid = above > below ? high - above * (high - low) / (above - below) : low;
+        if (!(mid > low && mid < high))
+            mid = low + (high - low) / 2;
+        double off = lengths_lognormal_mean(mid, sigma, min, max) - mean;
+        if (fabs(off) <= 1e-14 * mean)
+            break;
+        if (off < 0) {
             low = mid;
-        else
+            below = off;
+            above = side < 0 ? above / 2 : above;
+            side = -1;
+        } else {
             high = mid;
+            above = off;
+            below = side > 0 ? below / 2 : below;
+            side = 1;
+        }
     }
     return mid;
 }

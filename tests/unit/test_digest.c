@@ -17,7 +17,7 @@ START_TEST(known_answer)
 {
     /* Worked out apart from this code, from the definition in the header. */
     static const uint64_t events[][4] = {{1, 1000000000000, 7, 0}, {2, 2000000000000, 7, 400}};
-    ck_assert_uint_eq(digest_of(events, 2), UINT64_C(0x5bd3b192ee0ca55b));
+    ck_assert_uint_eq(digest_of(events, 2), UINT64_C(0x06489b8137f179b6));
 }
 END_TEST
 
