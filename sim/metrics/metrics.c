@@ -694,7 +694,7 @@ static void metrics_take(void *self, const struct obs *obs)
 
 struct obs_sink metrics_sink(struct metrics *m)
 {
-    return (struct obs_sink){metrics_take, m};
+    return (struct obs_sink){.take = metrics_take, .self = m};
 }
 
 /* --- edges --------------------------------------------------------------------------------------
