@@ -228,7 +228,8 @@ struct naive_result *engine_run(const struct prop_case *c, uint32_t span_max)
     k.sequence_of = memory_alloc((c->request_count + 1) * sizeof *k.sequence_of);
     memset(k.sequence_of, 0xff, c->request_count * sizeof *k.sequence_of);
     struct gauge_sink gauges = {0};
-    struct obs_sink sinks[] = {{take, &k}, {gauge_take, &gauges}};
+    struct obs_sink sinks[] = {{.take = take, .self = &k},
+                               {.take = gauge_take, .self = &gauges, .kinds = 1 << OBS_GAUGE}};
     struct engine_config engine = {.max_num_seqs = c->engine.max_num_seqs,
                                    .max_num_batched_tokens = c->engine.max_num_batched_tokens,
                                    .block_size = c->engine.block_size,

@@ -35,9 +35,10 @@ struct replica {
     uint32_t index;
     struct running running;
     struct waiting waiting;
-    int64_t used;      /* KV blocks */
-    int64_t step_ps;   /* the one step event; TIME_NEVER: idle */
-    uint64_t dispatch; /* number of its last dispatch, from 1; 0: none yet */
+    int64_t used;        /* KV blocks */
+    int64_t step_ps;     /* the one step event; TIME_NEVER: idle */
+    int64_t known_load;  /* as of the last event that touched it */
+    uint64_t load_since; /* number of the event that gave it that load; 0: the start */
     bool draining;
 };
 
@@ -51,7 +52,7 @@ struct fleet {
     struct sequence_list future; /* requests whose arrival is known, by (arrival, id) */
     uint32_t window;             /* of the step model; 0: none */
     struct sequence **scratch;   /* [request_count] */
-    uint64_t dispatches;
+    uint64_t load_changes;
     uint32_t last_replica; /* of round_robin */
     int64_t now_ps;
 };
@@ -443,6 +444,7 @@ static void form(struct fleet *f, struct replica *r)
     struct step_law law;
     f->config->step->type->law(f->config->step->model, &batch, &law);
     check(law.base_ps > 0);
+    result->law_ends += law.valid_n == 1;
     r->step_ps = time_add(f->now_ps, law.base_ps);
     result->iterations++;
     result->busy_ps += law.base_ps;
@@ -493,13 +495,25 @@ static int64_t load(const struct replica *r)
     return r->running.count + r->waiting.count;
 }
 
+/* After every event: it changes the load of one replica at most. */
+static void note_loads(struct fleet *f)
+{
+    for (uint32_t i = 0; i < f->config->replicas; i++) {
+        struct replica *r = &f->replicas[i];
+        if (load(r) != r->known_load) {
+            r->known_load = load(r);
+            r->load_since = ++f->load_changes;
+        }
+    }
+}
+
 static struct replica *route_least_loaded(struct fleet *f)
 {
     struct replica *best = NULL;
     for (uint32_t i = 0; i < f->config->replicas; i++) {
         struct replica *r = &f->replicas[i];
         if (!r->draining && (!best || load(r) < load(best) ||
-                             (load(r) == load(best) && r->dispatch < best->dispatch))) {
+                             (load(r) == load(best) && r->load_since < best->load_since))) {
             best = r;
         }
     }
@@ -532,9 +546,6 @@ static struct replica *route(struct fleet *f, const struct request *request)
     default:
         r = &f->replicas[f->config->route(f->config->route_self, request)];
         check(!r->draining);
-    }
-    if (r) {
-        r->dispatch = ++f->dispatches;
     }
     return r;
 }
@@ -669,13 +680,16 @@ static void run_instant(struct fleet *f, struct cursor *at, int64_t t)
     while ((next = TAILQ_FIRST(&f->future)) && next->record.request.arrival_ps == t) {
         TAILQ_REMOVE(&f->future, next, link);
         arrive(f, next);
+        note_loads(f);
     }
     while (at->cancel < c->cancel_count && c->cancels[at->cancel].time_ps == t) {
         cancel(f, &f->sequences[c->cancels[at->cancel++].id]);
+        note_loads(f);
     }
     for (uint32_t i = 0; i < c->replicas; i++) {
         if (f->replicas[i].step_ps == t) {
             step(f, &f->replicas[i]);
+            note_loads(f);
         }
     }
     while (at->drain < c->drain_count && c->drains[at->drain].time_ps == t) {

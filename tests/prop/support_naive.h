@@ -4,8 +4,8 @@
  *
  * Where the rules leave a choice open, this file's choice is:
  * - what no replica could ever serve is unservable before the router is asked; the router then
- *   chooses a replica, which may refuse: that counts as a dispatch for round_robin and for the ties
- *   of least_loaded; when every replica is draining, an arrival is refused without a replica;
+ *   chooses a replica, which may refuse: that is a turn for round_robin; when every replica is
+ *   draining, an arrival is refused without a replica;
  * - under central_queue a preempted sequence waits in its own replica's queue, which is served
  *   before the central one; a draining replica takes nothing from the central queue;
  * - a cancel before its request has arrived has no effect;
@@ -40,7 +40,7 @@ struct naive_engine {
 
 enum naive_router {
     NAIVE_ROUND_ROBIN,   /* the next ready replica by index, cyclic */
-    NAIVE_LEAST_LOADED,  /* fewest running + waiting; ties: least recently dispatched, then index */
+    NAIVE_LEAST_LOADED,  /* fewest running + waiting; ties: longest at that load, then index */
     NAIVE_CENTRAL_QUEUE, /* one queue, pulled when a replica forms a batch */
     NAIVE_CALLBACK,      /* route() says */
     NAIVE_ROUTER_COUNT
@@ -107,6 +107,7 @@ struct naive_result {
     uint64_t taken_back;       /* preemptions of sequences that had their part of this very batch */
     uint64_t window_straddles; /* chunks with tokens on either side of the model's window */
     uint64_t window_fills;     /* decodes that came to store as much as the window */
+    uint64_t law_ends;         /* iterations that were the last of their law's piece */
     int64_t end_ps;            /* the last event but gauges, 0 when there is none */
     int64_t *peak_blocks;      /* owned; [replicas] */
     int64_t *released_ps;      /* owned; [replicas]; TIME_NONE when never drained */

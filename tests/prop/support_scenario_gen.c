@@ -120,10 +120,10 @@ static void insert_gauge(struct prop_case *c, int64_t time_ps)
 
 static void draw_engine(struct draws *d, struct naive_engine *e)
 {
-    e->max_num_seqs = PICK(d, 1, 2, 2, 3, 4, 5, 8, 16, 64);
+    e->max_num_seqs = PICK(d, 1, 2, 3, 4, 5, 8, 16, 64);
     e->block_size = PICK(d, 1, 2, 3, 4, 4, 8, 16, 16, 32);
     e->enable_chunked_prefill = draw_chance(d, 3, 4);
-    e->by_priority = draw_chance(d, 1, 3);
+    e->by_priority = draw_chance(d, 2, 5);
     e->max_num_batched_tokens =
         e->max_num_seqs + PICK(d, 0, 1, 2, e->block_size, 3 * e->block_size, 30, 100, 2048);
     if (!e->enable_chunked_prefill && draw_chance(d, 2, 3)) {
@@ -150,7 +150,7 @@ static void draw_kink(struct draws *d, int64_t base_ps, struct kink_config *k)
     if (k->c_ps + k->d_ps * corner <= 0) {
         k->c_ps = k->a_ps; /* a step of 1 ps, rounded away: no corner then */
     }
-    if (draw_chance(d, 1, 2)) {
+    if (draw_chance(d, 2, 3)) {
         k->window = (uint32_t)(1 + draw_below(d, PICK(d, 4, 16, 40, 40, 150, 400)));
         k->per_window_kv_ps = PICK(d, 0, 1, base_ps / 20, base_ps / 3);
         k->per_window_pair_ps = PICK(d, 0, 1, base_ps / 50);
@@ -283,9 +283,9 @@ static void draw_limits(struct draws *d, struct prop_case *c)
         stored = at_least(stored, tokens - (c->requests[i].output_tokens > 0));
     }
     int64_t need = naive_blocks(stored, c->engine.block_size);
-    c->engine.num_gpu_blocks =
-        PICK(d, NAIVE_UNLIMITED, NAIVE_UNLIMITED, need, need, need + 1, need + need / 4,
-             need + need / 2, 2 * need, at_least(need - 1, 1), at_least(need / 2, 1));
+    c->engine.num_gpu_blocks = PICK(d, NAIVE_UNLIMITED, NAIVE_UNLIMITED, need, need, need, need + 1,
+                                    need + 1, need + need / 4, need + need / 2, 2 * need,
+                                    at_least(need - 1, 1), at_least(need / 2, 1));
     if (draw_chance(d, 1, 8)) {
         c->engine.max_model_len = at_least(longest - draw_below(d, 3), 1);
     }
@@ -334,19 +334,29 @@ static void collect_boundary(void *self, uint32_t replica, int64_t start_ps, int
     b->times_ps[b->count++] = end_ps;
 }
 
-static void insert_probe(struct draws *d, struct prop_case *c, int64_t t,
-                         const struct naive_result *result)
+/* A request in flight at t, or one that waits; any if there is none. */
+static uint64_t draw_alive(struct draws *d, const struct naive_result *result, int64_t t,
+                           bool waiting)
 {
     size_t alive = 0;
     uint64_t id = 0;
     for (size_t i = 0; i < result->record_count; i++) {
         const struct request_record *r = &result->records[i];
-        if (r->request.arrival_ps <= t && r->end_ps >= t && draw_below(d, (int64_t)++alive) == 0) {
+        bool admitted = r->admitted_ps != TIME_NONE && r->admitted_ps < t;
+        if (r->request.arrival_ps <= t && r->end_ps >= t && !(waiting && admitted) &&
+            draw_below(d, (int64_t)++alive) == 0) {
             id = r->request.id;
         }
     }
+    return id;
+}
+
+static void insert_probe(struct draws *d, struct prop_case *c, int64_t t,
+                         const struct naive_result *result)
+{
     const struct request *like = &c->requests[draw_below(d, (int64_t)c->request_count)];
-    switch (draw_below(d, 7)) {
+    int64_t what = draw_below(d, 7);
+    switch (what) {
     case 0:
     case 1:
     case 2:
@@ -354,7 +364,7 @@ static void insert_probe(struct draws *d, struct prop_case *c, int64_t t,
         break;
     case 3:
     case 4:
-        insert_cancel(c, t, id);
+        insert_cancel(c, t, draw_alive(d, result, t, what == 4));
         break;
     case 5:
         insert_drain(c, t, (uint32_t)draw_below(d, c->replicas));
@@ -396,7 +406,7 @@ struct prop_case *prop_case_generate(uint64_t seed)
     struct draws d = {.key = rng_key(seed, 0, RNG_TEST, 0)};
     struct prop_case *c = memory_zero(1, sizeof(*c));
     c->seed = seed;
-    c->replicas = (uint32_t)PICK(&d, 1, 1, 1, 1, 2, 2, 3, 4, 7);
+    c->replicas = (uint32_t)PICK(&d, 1, 1, 1, 2, 2, 3, 4, 7);
     c->router =
         (enum naive_router)PICK(&d, NAIVE_ROUND_ROBIN, NAIVE_LEAST_LOADED, NAIVE_CENTRAL_QUEUE);
     draw_engine(&d, &c->engine);

@@ -3,7 +3,8 @@
  * of iterations; a shrinker that makes a failing one small; and text that shows it.
  *
  * Environment: PROP_SEED (default 1) is the seed of the first case, PROP_COUNT the number of cases;
- * case i has seed PROP_SEED + i, so PROP_SEED=<printed seed> PROP_COUNT=1 replays one. */
+ * case i has seed PROP_SEED + i, so PROP_SEED=<printed seed> PROP_COUNT=1 replays one.
+ * PROP_SHRINK=0 leaves out the shrinking. */
 #ifndef FLEETSIM_TESTS_PROP_SUPPORT_SCENARIO_GEN_H
 #define FLEETSIM_TESTS_PROP_SUPPORT_SCENARIO_GEN_H
 
@@ -73,8 +74,8 @@ struct prop_case *prop_case_shrink(const struct prop_case *c, prop_fails *fails,
 
 /* Tries PROP_COUNT (default: count) cases; prints the seed of the first that fails, and the case
  * shrunk. Returns the number of failures found (it stops at the first). Cases run in child
- * processes, so that a crash counts as a failure of its case and is shrunk too; what `fails` writes
- * to self is lost. A single case runs in this process, for debuggers. */
+ * processes, so that a crash or a hang counts as a failure of its case and is shrunk too; what
+ * `fails` writes to self is lost. A single case runs in this process, for debuggers. */
 uint32_t prop_run(const char *name, uint32_t count, prop_fails *fails, void *self);
 
 #endif

@@ -1,5 +1,6 @@
 /* Failing cases: printing, shrinking, and the loop over seeds. */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -498,14 +499,16 @@ struct prop_case *prop_case_shrink(const struct prop_case *c, prop_fails *fails,
 
 /* ---- the loop over seeds ---- */
 
-enum { BATCH = 500 };
+/* CASE_SECONDS: a case takes some milliseconds; one that takes this long hangs, which is a failure.
+ */
+enum { BATCH = 500, CASE_SECONDS = 10 };
 
 struct isolated {
     prop_fails *fails;
     void *self;
 };
 
-/* fails in a child process: a crash is a failure. */
+/* fails in a child process: a crash is a failure, and so is a hang (SIGALRM). */
 static bool isolated_fails(const struct prop_case *c, void *self)
 {
     const struct isolated *i = self;
@@ -513,6 +516,8 @@ static bool isolated_fails(const struct prop_case *c, void *self)
     pid_t pid = fork();
     check(pid >= 0);
     if (pid == 0) {
+        signal(SIGALRM, SIG_DFL); /* Check's handler would kill the whole process group */
+        alarm(CASE_SECONDS);
         _exit(i->fails(c, i->self) ? 1 : 0);
     }
     int status = 0;
@@ -530,8 +535,10 @@ static bool batch_fails(uint64_t seed, uint32_t count, const struct isolated *i,
     pid_t pid = fork();
     check(pid >= 0);
     if (pid == 0) {
+        signal(SIGALRM, SIG_DFL);
         for (uint64_t s = seed; s < seed + count; s++) {
             check(write(ends[1], &s, sizeof(s)) == (ssize_t)sizeof(s));
+            alarm(CASE_SECONDS);
             struct prop_case *c = prop_case_generate(s);
             if (i->fails(c, i->self)) {
                 _exit(1);
@@ -566,6 +573,9 @@ static void report_failure(const char *name, uint64_t seed, prop_fails *fails, v
     printf("%s: seed %" PRIu64 " fails; replay with PROP_SEED=%" PRIu64 " PROP_COUNT=1\n", name,
            seed, seed);
     fflush(stdout);
+    if (environment_number("PROP_SHRINK", 1) == 0) {
+        return;
+    }
     struct prop_case *c = prop_case_generate(seed);
     if (fails(c, self)) {
         struct prop_case *small = prop_case_shrink(c, fails, self);
