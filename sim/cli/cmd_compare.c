@@ -217,8 +217,8 @@ static void table_print(const struct compare *compare, FILE *out)
     enum { COLUMNS = 11 };
     static const char *const heads[2][COLUMNS] = {
         {"", "GPU-hours", "saved", "cost", "low–high", "TTFT", "TTFT", "TPOT", "attained", "scale",
-         "refused"},
-        {"variant", "billed", "%", "$", "$", "p50 s", "p99 s", "p99 ms", "%", "events", ""},
+         ""},
+        {"variant", "billed", "%", "$", "$", "p50 s", "p99 s", "p99 ms", "%", "events", "refused"},
     };
     struct text_table table;
     text_table_init(&table, COLUMNS, 2, 1);
@@ -314,7 +314,12 @@ static int compare_with(struct compare *compare, const char *scenario, struct ar
         return COMMAND_BAD_USAGE;
     if (!variants_open(compare, scenario, arena))
         return COMMAND_BAD_INPUT;
-    const char *name = arena_copy(arena, run_config(compare->contenders[0].run)->name);
+    const struct run *first = compare->contenders[0].run;
+    const char *name = arena_copy(arena, run_config(first)->name);
+    const char *title =
+        arena_printf(arena, "%s: %zu variants, from %s for %s, seed %lld", name, compare->count,
+                     text_stamp(run_start(first)).s, text_duration(run_horizon(first)).s,
+                     (long long)run_config(first)->seed);
     bool ok = true;
     for (size_t i = 0; i < compare->count; i++) {
         if (!variant_simulate(compare, &compare->contenders[i]))
@@ -324,6 +329,7 @@ static int compare_with(struct compare *compare, const char *scenario, struct ar
     if (compare->values->json) {
         compare_json(compare, name, stdout);
     } else {
+        printf("%s\n\n", title);
         table_print(compare, stdout);
         verdict_print(compare, stdout);
     }
