@@ -4,7 +4,7 @@
 #ifndef FLEETSIM_SIM_BASE_OBS_H
 #define FLEETSIM_SIM_BASE_OBS_H
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "sim/base/request.h"
@@ -102,14 +102,19 @@ struct obs_sink {
     uint32_t kinds; /* bit 1 << obs_kind: what it wants to see; 0: everything */
 };
 
-static inline bool obs_wanted(const struct obs_sink *sink, enum obs_kind kind)
-{
-    return sink->kinds == 0 || (sink->kinds >> kind & 1) != 0;
-}
-
 static inline void obs_emit(const struct obs_sink *sink, const struct obs *obs)
 {
     sink->take(sink->self, obs);
+}
+
+/* To every receiver that wants it, in order. */
+static inline void obs_emit_all(const struct obs_sink *sinks, size_t count, const struct obs *obs)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (sinks[i].kinds == 0 || (sinks[i].kinds >> obs->kind & 1) != 0) {
+            obs_emit(&sinks[i], obs);
+        }
+    }
 }
 
 #endif

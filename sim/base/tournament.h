@@ -38,6 +38,9 @@ static inline void tournament_set(struct tournament *t, uint32_t slot, uint64_t 
         champion ^= (champion ^ rival) & (uint32_t)rival_wins;
         key ^= (key ^ rival_key) & rival_wins;
         node >>= 1;
+        if (champion != slot && t->winner[node] == champion) {
+            return; /* somebody else won here before as well: nothing changes further up */
+        }
         t->winner[node] = champion;
     }
 }

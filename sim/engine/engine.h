@@ -33,6 +33,12 @@ extern const struct field engine_fields[];
 /* The longest span: cuts are free, and the sums of a span stay far from overflow. */
 enum { ENGINE_SPAN_MAX = 65536 };
 
+/* What the replicas of a pool have done, summed. */
+struct engine_tally {
+    uint64_t spans, iterations, ended; /* ended: requests */
+    int128 work_ps;                    /* obs_steps.work_ps */
+};
+
 /* What all replicas of a pool share: constant while a run lasts, except what the pointers lead to.
  */
 struct engine {
@@ -51,8 +57,15 @@ struct engine {
     struct sequence_table *sequences; /* borrowed: shared by the whole fleet */
     struct sequence_list
         *central; /* borrowed: the pool's own queue, served after the replica's; may be NULL */
-    struct obs_sink sink;
+    struct engine_tally *tally;   /* borrowed */
+    const struct obs_sink *sinks; /* borrowed: every observation goes to those that want it */
+    size_t sink_count;
 };
+
+static inline void engine_emit(const struct engine *engine, const struct obs *obs)
+{
+    obs_emit_all(engine->sinks, engine->sink_count, obs);
+}
 
 /* Fills engine from its config. max_queue as in the pool's key. */
 void engine_init(struct engine *engine, const struct engine_config *config,

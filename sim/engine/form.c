@@ -52,7 +52,7 @@ static void preempt(struct replica *r, uint32_t index, int64_t extra, int64_t t)
                       .replica = r->launch,
                       .time_ps = t,
                       .u.record = &s->record};
-    obs_emit(&r->engine->sink, &obs);
+    engine_emit(r->engine, &obs);
 }
 
 static bool needs_block_now(const struct replica *r, const struct sequence *s)
@@ -178,7 +178,7 @@ static void admit(struct replica *r, struct sequence_list *queue, int64_t t, uin
                           .replica = r->launch,
                           .time_ps = t,
                           .u.record = &s->record};
-        obs_emit(&r->engine->sink, &obs);
+        engine_emit(r->engine, &obs);
     }
 }
 

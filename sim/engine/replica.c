@@ -44,7 +44,7 @@ static void report(const struct replica *r, enum obs_kind kind, int64_t t,
                       .replica = r->launch,
                       .time_ps = t,
                       .u.record = record};
-    obs_emit(&r->engine->sink, &obs);
+    engine_emit(r->engine, &obs);
 }
 
 static struct sequence *at(const struct replica *r, uint32_t index)
@@ -71,10 +71,13 @@ static void law_advance(struct step_law *law, uint32_t k)
 /* Reports k ≤ span iterations as one run of equal composition. */
 static void report_steps(const struct replica *r, uint32_t k, int64_t elapsed_ps)
 {
+    int64_t work_ps = r->work_ps < 0 ? elapsed_ps : r->work_ps * (int64_t)k;
+    r->engine->tally->spans++;
+    r->engine->tally->iterations += k;
+    r->engine->tally->work_ps += work_ps;
     int64_t decode_ps = elapsed_ps;
     if (r->batch.prefills > 0) {
         decode_ps = r->batch.decodes > 0 ? law_time(&r->decode_law, k) : 0;
-        decode_ps = decode_ps < elapsed_ps ? decode_ps : elapsed_ps;
     }
     struct obs_steps steps = {
         .start_ps = r->origin_ps,
@@ -87,14 +90,14 @@ static void report_steps(const struct replica *r, uint32_t k, int64_t elapsed_ps
         .prefill_tokens = r->batch.prefill_tokens,
         .running = r->run.count,
         .decode_ps = decode_ps,
-        .work_ps = r->work_ps < 0 ? elapsed_ps : r->work_ps * (int64_t)k,
+        .work_ps = work_ps,
     };
     struct obs obs = {.kind = OBS_STEPS,
                       .pool = r->engine->pool,
                       .replica = r->launch,
                       .time_ps = steps.end_ps,
                       .u.steps = &steps};
-    obs_emit(&r->engine->sink, &obs);
+    engine_emit(r->engine, &obs);
 }
 
 /* Stores `tokens` more of a prefill. Prompt tokens beyond anything it ever had stored are computed
@@ -110,15 +113,10 @@ static void prefill_store(struct sequence *s, uint32_t tokens)
     s->stored += tokens;
 }
 
-/* Accounts the first k iterations of the span and moves its origin behind them. The one primitive
- * of step events, gauges, interval edges and cuts. Blocks: the iteration in flight has its own
- * already, so k < span takes those of the k iterations started since, and the whole span those of k
- * − 1. */
-static void settle(struct replica *r, uint32_t k)
+/* What the prefills of the batch stored in k iterations, and the blocks they took for it: with the
+ * iteration in flight after them (their next chunk), or without when the span is whole. */
+static void settle_prefills(struct replica *r, uint32_t k, bool whole)
 {
-    int64_t elapsed_ps = law_time(&r->law, k);
-    report_steps(r, k, elapsed_ps);
-    bool whole = k == r->span;
     for (uint32_t index = r->prefill_head; index != SEQUENCE_NONE;) {
         struct sequence *s = at(r, index);
         bool last = index == r->run.tail;
@@ -129,17 +127,30 @@ static void settle(struct replica *r, uint32_t k)
         kv_take(&r->kv, kv_blocks(&r->kv, (int64_t)s->stored + (whole ? 0 : chunk)) - held);
         index = s->next;
     }
+}
+
+/* Accounts the first k iterations of the span, which take elapsed_ps, and moves its origin behind
+ * them. The one primitive of step events, gauges, interval edges and cuts. Blocks: the iteration in
+ * flight has its own already, so k < span takes those of the k iterations started since, and the
+ * whole span those of k − 1. */
+static void settle(struct replica *r, uint32_t k, int64_t elapsed_ps)
+{
+    bool whole = k == r->span;
+    report_steps(r, k, elapsed_ps);
+    settle_prefills(r, k, whole);
     kv_start(&r->kv, whole ? k - 1 : k);
     kv_mark(&r->kv);
     r->origin_ps += elapsed_ps;
     r->iteration += k;
     r->span -= k;
-    r->batch = step_batch_advance(r->batch, k);
     r->decode_kv += (int64_t)k * r->decodes;
     r->window_kv += (int64_t)k * r->growing;
-    law_advance(&r->law, k);
-    if (r->batch.prefills > 0) {
-        law_advance(&r->decode_law, k);
+    if (!whole) { /* else the next batch is formed anew */
+        r->batch = step_batch_advance(r->batch, k);
+        law_advance(&r->law, k);
+        if (r->batch.prefills > 0) {
+            law_advance(&r->decode_law, k);
+        }
     }
 }
 
@@ -150,7 +161,7 @@ static void settle_until(struct replica *r, int64_t t)
     if (r->running && r->span > 1) {
         uint32_t k = step_law_complete(&r->law, r->span - 1, t - r->origin_ps);
         if (k > 0) {
-            settle(r, k);
+            settle(r, k, law_time(&r->law, k));
         }
     }
 }
@@ -232,6 +243,7 @@ static void sequence_end(struct replica *r, uint32_t index, int64_t t, enum outc
     struct sequence *s = at(r, index);
     s->record.end_ps = t;
     s->record.outcome = outcome;
+    r->engine->tally->ended++;
     report(r, OBS_END, t, &s->record);
     sequence_release(r->engine->sequences, index);
 }
@@ -253,7 +265,7 @@ static void prefill_complete(struct replica *r, uint32_t index, int64_t t)
                               .replica = r->launch,
                               .time_ps = t,
                               .u.gap_ps = t - s->last_token_ps};
-            obs_emit(&r->engine->sink, &gap);
+            engine_emit(r->engine, &gap);
         }
     }
     if (record->emitted_tokens == output) {
@@ -354,8 +366,8 @@ void replica_step(struct replica *r, int64_t t)
     check_context(t, r->slot);
     debug_check(t == r->next_ps);
     if (r->running) {
-        settle(r, r->span);
-        debug_check(r->origin_ps == t);
+        debug_check(r->origin_ps + law_time(&r->law, r->span) == t);
+        settle(r, r->span, t - r->origin_ps);
         complete(r, t);
     }
     bool preempted = form_batch(r, t);

@@ -6,21 +6,21 @@
 #include "sim/base/check.h"
 #include "sim/fleet/fleet_pool.h"
 
-/* Every observation passes here: what the fleet itself needs is noted, then the sinks have it. */
-static void take(void *self, const struct obs *obs)
+static void emit(const struct fleet *f, const struct obs *obs)
 {
-    struct fleet *f = self;
-    if (obs->kind == OBS_STEPS) {
-        f->pools[obs->pool].work_ps += obs->u.steps->work_ps;
-        f->totals.spans++;
-        f->totals.iterations += obs->u.steps->count;
-    } else if (obs->kind == OBS_END) {
-        f->totals.ended++;
-        if (obs->pool < f->pool_count) {
-            f->pools[obs->pool].in_flight--;
-        }
-    }
-    fleet_emit(f, obs);
+    obs_emit_all(f->sinks, f->sink_count, obs);
+}
+
+/* An end that no replica reports. */
+static void emit_end(struct fleet *f, const struct request_record *record)
+{
+    struct obs obs = {.kind = OBS_END,
+                      .pool = record->pool,
+                      .replica = record->replica,
+                      .time_ps = record->end_ps,
+                      .u.record = record};
+    f->pools[record->pool].tally.ended++;
+    emit(f, &obs);
 }
 
 struct fleet *fleet_create(const struct fleet_config *config, struct event_queue *queue)
@@ -43,8 +43,7 @@ struct fleet *fleet_create(const struct fleet_config *config, struct event_queue
         f->router_state = f->router->create(config->router->config, &env);
     }
     for (uint32_t i = 0; i < f->pool_count; i++) {
-        fleet_pool_init(f, i, &config->pools[i], config->span_max,
-                        (struct obs_sink){.take = take, .self = f});
+        fleet_pool_init(f, i, &config->pools[i], config->span_max);
     }
     for (uint32_t i = 0; i < f->pool_count; i++) {
         fleet_pool_start(f, i);
@@ -55,7 +54,7 @@ struct fleet *fleet_create(const struct fleet_config *config, struct event_queue
 void fleet_free(struct fleet *f)
 {
     for (uint32_t i = 0; i < f->slot_count; i++) {
-        if (f->slots[i].state != REPLICA_RELEASED) {
+        if (f->slots[i].state >= REPLICA_SERVING) {
             replica_free(&f->slots[i].replica);
         }
     }
@@ -92,7 +91,8 @@ static uint32_t pool_to_wait_in(const struct fleet *f, const uint32_t *pools, ui
     for (uint32_t i = 1; i < count; i++) {
         const struct fleet_pool *a = &f->pools[pools[i]], *b = &f->pools[best];
         uint64_t a_there = a->ready + a->starting, b_there = b->ready + b->starting;
-        if (a->in_flight * b_there < b->in_flight * a_there || (b_there == 0 && a_there > 0)) {
+        uint64_t a_load = fleet_pool_in_flight(a), b_load = fleet_pool_in_flight(b);
+        if (a_load * b_there < b_load * a_there || (b_there == 0 && a_there > 0)) {
             best = pools[i];
         }
     }
@@ -109,12 +109,7 @@ static void end_at_once(struct fleet *f, const struct request *request, uint32_t
                                     .pool = pool,
                                     .replica = replica,
                                     .outcome = outcome};
-    struct obs obs = {.kind = OBS_END,
-                      .pool = pool,
-                      .replica = replica,
-                      .time_ps = request->arrival_ps,
-                      .u.record = &record};
-    take(f, &obs);
+    emit_end(f, &record);
 }
 
 static void observe_arrival(struct fleet *f, const struct request *request, uint32_t pool)
@@ -124,15 +119,14 @@ static void observe_arrival(struct fleet *f, const struct request *request, uint
                       .replica = UINT32_MAX,
                       .time_ps = request->arrival_ps,
                       .u.request = request};
-    f->pools[pool].in_flight++;
-    take(f, &obs);
+    f->pools[pool].arrived++;
+    emit(f, &obs);
 }
 
 uint32_t fleet_arrive(struct fleet *f, const struct request *request, const uint32_t *pools,
                       uint32_t pool_count)
 {
     check_context(request->arrival_ps, -1);
-    f->totals.arrived++;
     uint32_t can[ROUTER_POOLS_MAX];
     uint32_t count = pools_that_can(f, request, pools, pool_count, can);
     if (count == 0) {
@@ -149,7 +143,11 @@ uint32_t fleet_arrive(struct fleet *f, const struct request *request, const uint
     bool room = slot == ROUTER_NONE ? fleet_pool_has_room(f, pool)
                                     : replica_has_room(&f->slots[slot].replica);
     if (!room) {
-        uint32_t replica = slot == ROUTER_NONE ? UINT32_MAX : f->slots[slot].launch;
+        uint32_t replica = UINT32_MAX;
+        if (slot != ROUTER_NONE) {
+            replica = f->slots[slot].launch;
+            fleet_slot_refused(f, slot);
+        }
         end_at_once(f, request, pool, replica, OUTCOME_REFUSED);
         return SEQUENCE_NONE;
     }
@@ -177,9 +175,7 @@ void fleet_cancel(struct fleet *f, uint32_t sequence, int64_t t)
     sequence_list_remove(&f->sequences, &f->pools[pool].queue, sequence);
     s->record.end_ps = t;
     s->record.outcome = OUTCOME_CANCELLED;
-    struct obs obs = {
-        .kind = OBS_END, .pool = pool, .replica = UINT32_MAX, .time_ps = t, .u.record = &s->record};
-    take(f, &obs);
+    emit_end(f, &s->record);
     sequence_release(&f->sequences, sequence);
     if (was_head) {
         fleet_pool_offer(f, pool, ROUTER_NONE, t);
@@ -228,7 +224,7 @@ void fleet_gauge(struct fleet *f, int64_t t)
         }
         struct obs obs = {
             .kind = OBS_GAUGE, .pool = p, .replica = UINT32_MAX, .time_ps = t, .u.gauge = &gauge};
-        take(f, &obs);
+        emit(f, &obs);
     }
 }
 
@@ -271,12 +267,7 @@ void fleet_cut(struct fleet *f, int64_t t)
         }
         s->record.end_ps = t;
         s->record.outcome = OUTCOME_IN_FLIGHT;
-        struct obs obs = {.kind = OBS_END,
-                          .pool = s->record.pool,
-                          .replica = s->record.replica,
-                          .time_ps = t,
-                          .u.record = &s->record};
-        take(f, &obs);
+        emit_end(f, &s->record);
     }
     f->cut = true;
     free(entries);
@@ -284,7 +275,11 @@ void fleet_cut(struct fleet *f, int64_t t)
 
 uint64_t fleet_in_flight(const struct fleet *f)
 {
-    return f->totals.arrived - f->totals.ended;
+    uint64_t in_flight = 0;
+    for (uint32_t p = 0; p < f->pool_count; p++) {
+        in_flight += fleet_pool_in_flight(&f->pools[p]);
+    }
+    return in_flight;
 }
 
 int64_t fleet_kv_peak(const struct fleet *f, uint32_t pool)
@@ -302,6 +297,12 @@ int64_t fleet_kv_peak(const struct fleet *f, uint32_t pool)
 struct fleet_totals fleet_totals(const struct fleet *f)
 {
     struct fleet_totals totals = f->totals;
+    for (uint32_t p = 0; p < f->pool_count; p++) {
+        totals.arrived += f->pools[p].arrived;
+        totals.ended += f->pools[p].tally.ended;
+        totals.spans += f->pools[p].tally.spans;
+        totals.iterations += f->pools[p].tally.iterations;
+    }
     for (uint32_t i = 0; i < f->slot_count && !f->cut; i++) {
         const struct fleet_slot *s = &f->slots[i];
         if (s->state >= REPLICA_SERVING && s->replica.run.count == 0) {

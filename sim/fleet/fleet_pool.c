@@ -6,14 +6,16 @@
 #include "sim/base/check.h"
 
 void fleet_pool_init(struct fleet *f, uint32_t index, const struct fleet_pool_config *config,
-                     uint32_t span_max, struct obs_sink sink)
+                     uint32_t span_max)
 {
     struct fleet_pool *pool = &f->pools[index];
     engine_init(&pool->engine, config->engine, &config->model, config->max_queue);
     pool->engine.span_max = span_max;
     pool->engine.pool = index;
     pool->engine.sequences = &f->sequences;
-    pool->engine.sink = sink;
+    pool->engine.tally = &pool->tally;
+    pool->engine.sinks = f->sinks;
+    pool->engine.sink_count = f->sink_count;
     pool->engine.central = f->router->central ? &pool->queue : NULL;
     pool->autoscaler = config->autoscaler->type->ops;
     pool->autoscaler_config = config->autoscaler->config;
@@ -66,7 +68,7 @@ static void set_state(struct fleet *f, uint32_t slot, enum replica_state to, int
     count_state(&f->pools[s->pool], to, +1);
     s->state = to;
     s->since_ps = t;
-    fleet_emit(f, &obs);
+    obs_emit_all(f->sinks, f->sink_count, &obs);
 }
 
 static bool is_ready(const struct fleet_slot *s)
@@ -254,6 +256,18 @@ void fleet_dispatch(struct fleet *f, uint32_t slot, uint32_t sequence, int64_t t
     fleet_slot_changed(f, slot, t);
 }
 
+static void router_load(struct fleet *f, uint32_t pool, uint32_t slot, uint32_t load)
+{
+    if (f->router->load != NULL) {
+        f->router->load(f->router_state, pool, slot, load);
+    }
+}
+
+void fleet_slot_refused(struct fleet *f, uint32_t slot)
+{
+    router_load(f, f->slots[slot].pool, slot, f->slots[slot].load);
+}
+
 void fleet_slot_changed(struct fleet *f, uint32_t slot, int64_t t)
 {
     struct fleet_slot *s = &f->slots[slot];
@@ -274,9 +288,7 @@ void fleet_slot_changed(struct fleet *f, uint32_t slot, int64_t t)
     }
     if (load != s->load) {
         s->load = load;
-        if (f->router->load != NULL) {
-            f->router->load(f->router_state, s->pool, slot, load);
-        }
+        router_load(f, s->pool, slot, load);
     }
 }
 
@@ -339,14 +351,14 @@ static void decide(struct fleet *f, uint32_t index, int64_t t)
         .ready = pool->ready,
         .starting = pool->starting,
         .draining = pool->draining,
-        .in_flight = pool->in_flight,
+        .in_flight = fleet_pool_in_flight(pool),
         .window_ps = pool->decided_ps == TIME_NONE ? 0 : t - pool->decided_ps,
-        .work_ps = pool->work_ps,
+        .work_ps = pool->tally.work_ps - pool->decided_work_ps,
     };
     struct autoscaler_decision decision;
     pool->autoscaler->decide(pool->autoscaler_state, &signal, &decision);
     pool->decided_ps = t;
-    pool->work_ps = 0;
+    pool->decided_work_ps = pool->tally.work_ps;
     if (decision.target != signal.ready + signal.starting) {
         struct obs_scale change = {.ready = signal.ready,
                                    .starting = signal.starting,
@@ -360,7 +372,7 @@ static void decide(struct fleet *f, uint32_t index, int64_t t)
                           .replica = UINT32_MAX,
                           .time_ps = t,
                           .u.scale = &change};
-        fleet_emit(f, &obs);
+        obs_emit_all(f->sinks, f->sink_count, &obs);
         scale(f, index, decision.target, t);
     }
     int64_t next = time_add(t, pool->autoscaler->interval(pool->autoscaler_config));

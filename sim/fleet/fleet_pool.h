@@ -24,8 +24,9 @@ struct fleet_pool {
     uint32_t initial_replicas;
     uint32_t launches;
     uint32_t ready, starting, draining; /* replicas */
-    uint64_t in_flight;
-    int128 work_ps;             /* executed since the last decision */
+    uint64_t arrived;
+    struct engine_tally tally;  /* ended: requests that ended without a replica too */
+    int128 decided_work_ps;     /* tally.work_ps at the last decision */
     int64_t decided_ps;         /* the last decision; TIME_NONE before the first */
     struct sequence_list queue; /* central queue; else requests that wait for a ready replica */
     int64_t kv_peak;            /* of replicas released since */
@@ -46,18 +47,13 @@ struct fleet {
     bool cut;
 };
 
-/* Hands an observation to the sinks that want it. */
-static inline void fleet_emit(const struct fleet *f, const struct obs *obs)
+static inline uint64_t fleet_pool_in_flight(const struct fleet_pool *pool)
 {
-    for (size_t i = 0; i < f->sink_count; i++) {
-        if (obs_wanted(&f->sinks[i], obs->kind)) {
-            obs_emit(&f->sinks[i], obs);
-        }
-    }
+    return pool->arrived - pool->tally.ended;
 }
 
 void fleet_pool_init(struct fleet *f, uint32_t pool, const struct fleet_pool_config *config,
-                     uint32_t span_max, struct obs_sink sink);
+                     uint32_t span_max);
 void fleet_pool_free(struct fleet_pool *pool);
 /* Makes the initial replicas ready and pushes the first decision. */
 void fleet_pool_start(struct fleet *f, uint32_t pool);
@@ -73,6 +69,8 @@ void fleet_pool_wait(struct fleet *f, uint32_t pool, uint32_t sequence, int64_t 
 void fleet_pool_offer(struct fleet *f, uint32_t pool, uint32_t by, int64_t t);
 /* Sends a request to a replica. */
 void fleet_dispatch(struct fleet *f, uint32_t slot, uint32_t sequence, int64_t t);
+/* A replica was picked and had no room: for the router that was a dispatch all the same. */
+void fleet_slot_refused(struct fleet *f, uint32_t slot);
 /* After anything that may have changed a replica: its step event, its load at the router, its
  * state. */
 void fleet_slot_changed(struct fleet *f, uint32_t slot, int64_t t);

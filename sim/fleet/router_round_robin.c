@@ -1,31 +1,18 @@
-/* Every ready replica in turn; one that becomes ready joins behind the others. A refusal is a turn.
- */
-#include "sim/fleet/router_levels.h"
+/* The replica least recently sent to: every ready replica in turn, a new one first. */
+#include "sim/fleet/router_ranked.h"
 
 static void *create(const void *config, const struct router_env *env)
 {
     (void)config;
-    return router_levels_create(env);
-}
-
-static uint32_t pick(void *state, const struct request *request, const uint32_t *pools,
-                     uint32_t pool_count)
-{
-    (void)request;
-    uint32_t pool;
-    uint32_t slot = router_levels_first(state, pools, pool_count, &pool);
-    if (slot != ROUTER_NONE) {
-        router_levels_load(state, pool, slot, 0); /* everybody is at 0: to the end of the line */
-    }
-    return slot;
+    return router_ranked_create(env, false);
 }
 
 static const struct router_type round_robin = {
     .create = create,
-    .destroy = router_levels_destroy,
-    .resize = router_levels_resize,
-    .ready = router_levels_ready,
-    .pick = pick,
+    .destroy = router_ranked_destroy,
+    .resize = router_ranked_resize,
+    .ready = router_ranked_ready,
+    .pick = router_ranked_pick,
 };
 
 const struct variant router_round_robin_variant = {

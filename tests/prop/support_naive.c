@@ -35,11 +35,10 @@ struct replica {
     uint32_t index;
     struct running running;
     struct waiting waiting;
-    int64_t used;        /* KV blocks */
-    int64_t step_ps;     /* the one step event; TIME_NEVER: idle */
-    int64_t known_load;  /* as of the last event that touched it */
-    uint64_t load_since; /* number of the event that gave it that load; 0: the start */
+    int64_t used;    /* KV blocks */
+    int64_t step_ps; /* the one step event; TIME_NEVER: idle */
     bool draining;
+    uint64_t dispatch; /* number of its last dispatch, from 1; 0: none yet */
 };
 
 struct fleet {
@@ -52,9 +51,9 @@ struct fleet {
     struct sequence_list future; /* requests whose arrival is known, by (arrival, id) */
     uint32_t window;             /* of the step model; 0: none */
     struct sequence **scratch;   /* [request_count] */
-    uint64_t load_changes;
-    uint32_t last_replica; /* of round_robin */
+    uint32_t last_replica;       /* of round_robin */
     int64_t now_ps;
+    uint64_t dispatches;
 };
 
 int64_t naive_blocks(int64_t tokens, int64_t block_size)
@@ -426,6 +425,23 @@ static void form_waiting(struct fleet *f, struct replica *r)
     }
 }
 
+/* The cost of an iteration, split as the bill splits it. */
+static void count_cost(struct fleet *f, const struct step_batch *batch, int64_t step_ps)
+{
+    const struct step_model *model = f->config->step;
+    struct step_batch decodes = {.decodes = batch->decodes,
+                                 .decode_kv = batch->decode_kv,
+                                 .decode_growing = batch->decode_growing,
+                                 .decode_window_kv = batch->decode_window_kv};
+    struct step_law alone = {.base_ps = 0};
+    if (batch->decodes > 0) {
+        model->type->law(model->model, &decodes, &alone);
+    }
+    f->result->busy_ps += step_ps;
+    f->result->decode_ps += alone.base_ps;
+    f->result->work_ps += model->type->work ? model->type->work(model->model, batch) : step_ps;
+}
+
 static void form(struct fleet *f, struct replica *r)
 {
     struct naive_result *result = f->result;
@@ -447,7 +463,7 @@ static void form(struct fleet *f, struct replica *r)
     result->law_ends += law.valid_n == 1;
     r->step_ps = time_add(f->now_ps, law.base_ps);
     result->iterations++;
-    result->busy_ps += law.base_ps;
+    count_cost(f, &batch, law.base_ps);
     result->decode_tokens += batch.decodes;
     result->prefill_tokens += batch.prefill_tokens;
     if (r->used > result->peak_blocks[r->index]) {
@@ -495,25 +511,13 @@ static int64_t load(const struct replica *r)
     return r->running.count + r->waiting.count;
 }
 
-/* After every event: it changes the load of one replica at most. */
-static void note_loads(struct fleet *f)
-{
-    for (uint32_t i = 0; i < f->config->replicas; i++) {
-        struct replica *r = &f->replicas[i];
-        if (load(r) != r->known_load) {
-            r->known_load = load(r);
-            r->load_since = ++f->load_changes;
-        }
-    }
-}
-
 static struct replica *route_least_loaded(struct fleet *f)
 {
     struct replica *best = NULL;
     for (uint32_t i = 0; i < f->config->replicas; i++) {
         struct replica *r = &f->replicas[i];
         if (!r->draining && (!best || load(r) < load(best) ||
-                             (load(r) == load(best) && r->load_since < best->load_since))) {
+                             (load(r) == load(best) && r->dispatch < best->dispatch))) {
             best = r;
         }
     }
@@ -546,6 +550,9 @@ static struct replica *route(struct fleet *f, const struct request *request)
     default:
         r = &f->replicas[f->config->route(f->config->route_self, request)];
         check(!r->draining);
+    }
+    if (r) {
+        r->dispatch = ++f->dispatches;
     }
     return r;
 }
@@ -680,16 +687,13 @@ static void run_instant(struct fleet *f, struct cursor *at, int64_t t)
     while ((next = TAILQ_FIRST(&f->future)) && next->record.request.arrival_ps == t) {
         TAILQ_REMOVE(&f->future, next, link);
         arrive(f, next);
-        note_loads(f);
     }
     while (at->cancel < c->cancel_count && c->cancels[at->cancel].time_ps == t) {
         cancel(f, &f->sequences[c->cancels[at->cancel++].id]);
-        note_loads(f);
     }
     for (uint32_t i = 0; i < c->replicas; i++) {
         if (f->replicas[i].step_ps == t) {
             step(f, &f->replicas[i]);
-            note_loads(f);
         }
     }
     while (at->drain < c->drain_count && c->drains[at->drain].time_ps == t) {

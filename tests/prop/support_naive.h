@@ -4,7 +4,7 @@
  *
  * Where the rules leave a choice open, this file's choice is:
  * - what no replica could ever serve is unservable before the router is asked; the router then
- *   chooses a replica, which may refuse: that is a turn for round_robin; when every replica is
+ *   chooses a replica, which may refuse: that is a dispatch all the same; when every replica is
  *   draining, an arrival is refused without a replica;
  * - under central_queue a preempted sequence waits in its own replica's queue, which is served
  *   before the central one; a draining replica takes nothing from the central queue;
@@ -40,7 +40,7 @@ struct naive_engine {
 
 enum naive_router {
     NAIVE_ROUND_ROBIN,   /* the next ready replica by index, cyclic */
-    NAIVE_LEAST_LOADED,  /* fewest running + waiting; ties: longest at that load, then index */
+    NAIVE_LEAST_LOADED,  /* fewest running + waiting; ties: least recently dispatched, then index */
     NAIVE_CENTRAL_QUEUE, /* one queue, pulled when a replica forms a batch */
     NAIVE_CALLBACK,      /* route() says */
     NAIVE_ROUTER_COUNT
@@ -104,6 +104,8 @@ struct naive_result {
     int128 running_ps, waiting_ps; /* Σ running·dt and Σ waiting·dt over all replicas */
     int128 blocks_ps;              /* Σ KV blocks in use·dt */
     int128 busy_ps;                /* Σ iteration durations */
+    int128 decode_ps; /* of that, what the decodes alone would have taken; the rest is prefill's */
+    int128 work_ps;   /* the model's work of each iteration; without one the iteration itself */
     uint64_t taken_back;       /* preemptions of sequences that had their part of this very batch */
     uint64_t window_straddles; /* chunks with tokens on either side of the model's window */
     uint64_t window_fills;     /* decodes that came to store as much as the window */
