@@ -325,22 +325,6 @@ static void complete(struct replica *r, int64_t t)
     }
 }
 
-/* Iterations during which the whole batch takes at least as long as its decodes alone, or, where a
- * model lets prefills make a step cheaper, during which it does not: a span's split is bounded by
- * its total, which is the same as bounding every iteration's only while the order holds. */
-static uint32_t split_lasts(const struct step_law *whole, const struct step_law *alone)
-{
-    int64_t lead = whole->base_ps - alone->base_ps;
-    int64_t closing = alone->slope_ps - whole->slope_ps;
-    int64_t n = UINT32_MAX;
-    if (lead >= 0 && closing > 0) {
-        n = lead / closing + 1;
-    } else if (lead < 0 && closing < 0) {
-        n = (lead + 1) / closing + 1;
-    }
-    return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
-}
-
 /* A law for the decodes alone says what they would have cost without the prefills beside them. */
 static void laws_set(struct replica *r)
 {
@@ -356,8 +340,6 @@ static void laws_set(struct replica *r)
         if (r->decode_law.valid_n < r->law.valid_n) {
             r->law.valid_n = r->decode_law.valid_n;
         }
-        uint32_t lasts = split_lasts(&r->law, &r->decode_law);
-        r->law.valid_n = lasts < r->law.valid_n ? lasts : r->law.valid_n;
     }
 }
 
