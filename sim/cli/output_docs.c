@@ -1,38 +1,6 @@
 #include "sim/cli/output_docs.h"
 
-#include "sim/metrics/metrics.h"
-#include "sim/trace/trace.h"
-
-/* As run_write writes them. */
-static const struct trace_table tables[] = {
-    {.group = "hourly",
-     .doc =
-         "One row per interval (output.trace_interval) and pool; the last one is the drain after "
-         "the horizon, which is not billed.",
-     .shape = TRACE_SERIES,
-     .columns = metrics_hour_columns,
-     .dimension = "pool"},
-    {.group = "scaling",
-     .doc = "One row per autoscaler decision that changed a pool.",
-     .shape = TRACE_LIST,
-     .columns = metrics_scaling_columns,
-     .dimension = "event"},
-    {.group = "summary",
-     .doc = "The whole run: all pools together, then each.",
-     .shape = TRACE_LABELS,
-     .columns = metrics_summary_columns,
-     .dimension = "pool"},
-    {.group = "classes",
-     .doc = "The whole run by class of requests.",
-     .shape = TRACE_LABELS,
-     .columns = metrics_class_columns,
-     .dimension = "class"},
-    {.group = "requests",
-     .doc = "One row per request, in order of arrival; only with `output: {requests: true}`.",
-     .shape = TRACE_LIST,
-     .columns = metrics_request_columns,
-     .dimension = "request"},
-};
+#include "sim/run/run_tables.h"
 
 static const char *const intro =
     "# Output reference\n\n"
@@ -100,6 +68,6 @@ static const char *const rest =
 void output_docs_print(FILE *out)
 {
     fputs(intro, out);
-    trace_docs_print(tables, sizeof tables / sizeof tables[0], out);
+    trace_docs_print(run_tables, RUN_TABLE_COUNT, out);
     fputs(rest, out);
 }

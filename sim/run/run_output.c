@@ -3,9 +3,10 @@
 #include <stdlib.h>
 
 #include "sim/run/run_internal.h"
+#include "sim/run/run_tables.h"
 #include "sim/run/version.h"
 
-enum { TABLES_MAX = 8, TEXTS_MAX = 4, META_MAX = 16 };
+enum { TABLES_MAX = RUN_TABLE_COUNT, TEXTS_MAX = 4, META_MAX = 16 };
 
 /* What run_write hands to trace_write; pointers into the run and into itself. */
 struct output {
@@ -40,58 +41,76 @@ static void names_free(struct output *o)
     free(o->class_names);
 }
 
-static void add_table(struct output *o, struct trace_table table)
+const struct trace_table run_tables[RUN_TABLE_COUNT] = {
+    [RUN_TABLE_HOURLY] = {.group = "hourly",
+                          .doc = "One row per interval (output.trace_interval) and pool; the last "
+                                 "one is the drain after the horizon, which is not billed.",
+                          .shape = TRACE_SERIES,
+                          .columns = metrics_hour_columns,
+                          .row_size = sizeof(struct metrics_hour),
+                          .start_offset = offsetof(struct metrics_hour, start_ps),
+                          .end_offset = offsetof(struct metrics_hour, end_ps),
+                          .dimension = "pool"},
+    [RUN_TABLE_FLEET] = {.group = "fleet",
+                         .doc = "The same intervals with all pools together.",
+                         .shape = TRACE_TIMES,
+                         .columns = metrics_hour_columns,
+                         .row_size = sizeof(struct metrics_hour),
+                         .start_offset = offsetof(struct metrics_hour, start_ps),
+                         .end_offset = offsetof(struct metrics_hour, end_ps)},
+    [RUN_TABLE_SCALING] = {.group = "scaling",
+                           .doc = "One row per autoscaler decision that changed a pool.",
+                           .shape = TRACE_LIST,
+                           .columns = metrics_scaling_columns,
+                           .row_size = sizeof(struct metrics_scale_event),
+                           .dimension = "event"},
+    [RUN_TABLE_SUMMARY] = {.group = "summary",
+                           .doc = "The whole run: all pools together, then each.",
+                           .shape = TRACE_LABELS,
+                           .columns = metrics_summary_columns,
+                           .row_size = sizeof(struct metrics_summary),
+                           .dimension = "pool"},
+    [RUN_TABLE_CLASSES] = {.group = "classes",
+                           .doc = "The whole run by class of requests.",
+                           .shape = TRACE_LABELS,
+                           .columns = metrics_class_columns,
+                           .row_size = sizeof(struct metrics_class_summary),
+                           .dimension = "class"},
+    [RUN_TABLE_REQUESTS] = {.group = "requests",
+                            .doc = "One row per request, in order of arrival; class and pool are "
+                                   "indices. Only with `output: {requests: true}`.",
+                            .shape = TRACE_LIST,
+                            .columns = metrics_request_columns,
+                            .row_size = sizeof(struct request_record),
+                            .dimension = "request"},
+};
+
+static struct trace_table *add_table(struct output *o, enum run_table which, const void *rows,
+                                     size_t row_count)
 {
-    o->tables[o->trace.table_count++] = table;
+    struct trace_table *table = &o->tables[o->trace.table_count++];
+    *table = run_tables[which];
+    table->rows = rows;
+    table->row_count = row_count;
+    return table;
 }
 
 static void tables_fill(struct output *o, const struct run *run)
 {
-    size_t events;
-    const struct metrics_scale_event *scaling = metrics_scale_events(run->metrics, &events);
-    add_table(o, (struct trace_table){
-                     .group = "hourly",
-                     .doc = "One row per interval and pool; the last one is the drain after the "
-                            "horizon, which is not billed",
-                     .shape = TRACE_SERIES,
-                     .columns = metrics_hour_columns,
-                     .rows = metrics_hours(run->metrics),
-                     .row_count = metrics_hour_count(run->metrics),
-                     .row_size = sizeof(struct metrics_hour),
-                     .start_offset = offsetof(struct metrics_hour, start_ps),
-                     .end_offset = offsetof(struct metrics_hour, end_ps),
-                     .dimension = "pool",
-                     .labels = o->pool_names,
-                     .series_count = run_pool_count(run)});
-    add_table(o, (struct trace_table){.group = "scaling",
-                                      .doc = "One row per autoscaler decision that changed a pool",
-                                      .shape = TRACE_LIST,
-                                      .columns = metrics_scaling_columns,
-                                      .rows = scaling,
-                                      .row_count = events,
-                                      .row_size = sizeof(struct metrics_scale_event),
-                                      .dimension = "event"});
-    if (!o->trace.complete) {
-        return;
+    const struct metrics *m = run->metrics;
+    size_t hours = metrics_hour_count(m), events;
+    const struct metrics_scale_event *scaling = metrics_scale_events(m, &events);
+    struct trace_table *hourly = add_table(o, RUN_TABLE_HOURLY, metrics_hours(m), hours);
+    hourly->labels = o->pool_names;
+    hourly->series_count = run_pool_count(run);
+    add_table(o, RUN_TABLE_FLEET, metrics_hours_all(m), hours);
+    add_table(o, RUN_TABLE_SCALING, scaling, events);
+    if (o->trace.complete) {
+        add_table(o, RUN_TABLE_SUMMARY, metrics_summaries(m), 1 + run_pool_count(run))->labels =
+            o->summary_names;
+        add_table(o, RUN_TABLE_CLASSES, metrics_class_summaries(m), run_class_count(run))->labels =
+            o->class_names;
     }
-    add_table(o, (struct trace_table){.group = "summary",
-                                      .doc = "The whole run: all pools together, then each",
-                                      .shape = TRACE_LABELS,
-                                      .columns = metrics_summary_columns,
-                                      .rows = metrics_summaries(run->metrics),
-                                      .row_count = 1 + run_pool_count(run),
-                                      .row_size = sizeof(struct metrics_summary),
-                                      .dimension = "pool",
-                                      .labels = o->summary_names});
-    add_table(o, (struct trace_table){.group = "classes",
-                                      .doc = "The whole run by class of requests",
-                                      .shape = TRACE_LABELS,
-                                      .columns = metrics_class_columns,
-                                      .rows = metrics_class_summaries(run->metrics),
-                                      .row_count = run_class_count(run),
-                                      .row_size = sizeof(struct metrics_class_summary),
-                                      .dimension = "class",
-                                      .labels = o->class_names});
 }
 
 static void add_meta(struct output *o, const char *name, const char *text, uint64_t number,
@@ -158,12 +177,12 @@ bool run_output_partial(struct run *run, const char *path, struct errors *errors
 struct trace_stream *run_output_stream(struct run *run, const char *path, bool force,
                                        struct errors *errors)
 {
-    struct trace_stream_config config = {
-        .group = "requests",
-        .doc = "One row per request, in order of arrival; class and pool are indices",
-        .dimension = "request",
-        .columns = metrics_request_columns,
-        .row_size = sizeof(struct request_record),
-        .start_unix_s = run->config.start_unix_s};
+    const struct trace_table *table = &run_tables[RUN_TABLE_REQUESTS];
+    struct trace_stream_config config = {.group = table->group,
+                                         .doc = table->doc,
+                                         .dimension = table->dimension,
+                                         .columns = table->columns,
+                                         .row_size = table->row_size,
+                                         .start_unix_s = run->config.start_unix_s};
     return trace_stream_open(path, force, &config, errors);
 }
