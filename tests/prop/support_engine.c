@@ -76,6 +76,9 @@ static void take(void *self, const struct obs *obs)
         r->iterations += s->count;
         r->decode_tokens += (uint64_t)s->count * s->decode_tokens;
         r->prefill_tokens += (uint64_t)s->count * s->prefill_tokens;
+        r->busy_ps += s->end_ps - s->start_ps;
+        r->decode_ps += s->decode_ps;
+        r->work_ps += s->work_ps;
         if (s->decodes > 0) {
             histogram_add_ramp(&r->itl, s->base_ps, s->slope_ps, s->count, s->decodes);
         }
@@ -95,7 +98,7 @@ static void take(void *self, const struct obs *obs)
 }
 
 /* Kinds of timers of this harness. */
-enum { TIMER_DRAIN = FLEET_TIMER_COUNT, TIMER_GAUGE };
+enum { TIMER_DRAIN = FLEET_TIMER_COUNT, TIMER_GAUGE, TIMER_CUT };
 
 struct gauge_sink {
     struct naive_gauge *out;
@@ -155,6 +158,9 @@ static void push_events(const struct prop_case *c, struct event_queue *queue, st
     for (size_t i = 0; i < c->gauge_count; i++) {
         event_queue_push(queue, c->gauge_times_ps[i], EVENT_TIMER, TIMER_GAUGE, i);
     }
+    if (c->cut_ps > 0) {
+        event_queue_push(queue, c->cut_ps, EVENT_TIMER, TIMER_CUT, 0);
+    }
 }
 
 /* The request with the smallest id among those that arrive at t: the queue's order among equals is
@@ -189,6 +195,9 @@ static void loop(const struct prop_case *c, struct fleet *fleet, struct event_qu
             }
         } else if (e.kind == TIMER_DRAIN) {
             fleet_drain(fleet, (uint32_t)e.payload, e.time_ps);
+        } else if (e.kind == TIMER_CUT) {
+            fleet_cut(fleet, e.time_ps);
+            return;
         } else {
             gauges->out = &k->result->gauges[e.payload];
             fleet_gauge(fleet, e.time_ps);
@@ -373,6 +382,9 @@ bool engine_results_equal(const struct naive_result *a, const struct naive_resul
            numbers_equal("prefill tokens", a->prefill_tokens, b->prefill_tokens, out) &&
            numbers_equal("computed tokens", a->computed_tokens, b->computed_tokens, out) &&
            numbers_equal("recomputed tokens", a->recomputed_tokens, b->recomputed_tokens, out) &&
+           numbers_equal("busy", (uint64_t)a->busy_ps, (uint64_t)b->busy_ps, out) &&
+           numbers_equal("work", (uint64_t)a->work_ps, (uint64_t)b->work_ps, out) &&
+           numbers_equal("decode share", (uint64_t)a->decode_ps, (uint64_t)b->decode_ps, out) &&
            numbers_equal("peak blocks", (uint64_t)peak_of(a, c->replicas),
                          (uint64_t)peak_of(b, c->replicas), out) &&
            gauges_equal(a, b, c, out) && released;

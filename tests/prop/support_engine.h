@@ -7,8 +7,8 @@
 #include "tests/prop/support_scenario_gen.h"
 
 /* span_max: ENGINE_SPAN_MAX, 1 to step, or anything between. The result is what naive_run would
- * give; fields only the naive engine has (the time integrals, end_ps) are zero. Free with
- * naive_free. */
+ * give; fields only the naive engine has (integrals over time, end_ps, coverage) are zero. Free
+ * with naive_free. */
 struct naive_result *engine_run(const struct prop_case *c, uint32_t span_max);
 
 /* Whether two results agree in everything both have; else says the first difference to out (may be

@@ -38,7 +38,9 @@ struct replica {
     int64_t used;    /* KV blocks */
     int64_t step_ps; /* the one step event; TIME_NEVER: idle */
     bool draining;
-    uint64_t dispatch; /* number of its last dispatch, from 1; 0: none yet */
+    uint64_t dispatch;        /* number of its last dispatch, from 1; 0: none yet */
+    struct step_batch flight; /* what the iteration until step_ps computes; empty: none */
+    int64_t started_ps;       /* its start */
 };
 
 struct fleet {
@@ -425,10 +427,12 @@ static void form_waiting(struct fleet *f, struct replica *r)
     }
 }
 
-/* The cost of an iteration, split as the bill splits it. */
-static void count_cost(struct fleet *f, const struct step_batch *batch, int64_t step_ps)
+/* The iteration in flight is complete: its tokens, and its cost, split as the bill splits it. */
+static void count_iteration(struct fleet *f, struct replica *r)
 {
     const struct step_model *model = f->config->step;
+    const struct step_batch *batch = &r->flight;
+    int64_t step_ps = f->now_ps - r->started_ps;
     struct step_batch decodes = {.decodes = batch->decodes,
                                  .decode_kv = batch->decode_kv,
                                  .decode_growing = batch->decode_growing,
@@ -440,6 +444,9 @@ static void count_cost(struct fleet *f, const struct step_batch *batch, int64_t 
     f->result->busy_ps += step_ps;
     f->result->decode_ps += alone.base_ps;
     f->result->work_ps += model->type->work ? model->type->work(model->model, batch) : step_ps;
+    f->result->iterations++;
+    f->result->decode_tokens += batch->decodes;
+    f->result->prefill_tokens += batch->prefill_tokens;
 }
 
 static void form(struct fleet *f, struct replica *r)
@@ -451,6 +458,8 @@ static void form(struct fleet *f, struct replica *r)
         form_waiting(f, r);
     }
     compose(f, r, &batch);
+    r->flight = batch;
+    r->started_ps = f->now_ps;
     if (batch.decodes + batch.prefills == 0) {
         /* A lone sequence always fits, or it would be unservable. */
         check(r->running.count == 0 && r->waiting.count == 0);
@@ -462,10 +471,6 @@ static void form(struct fleet *f, struct replica *r)
     check(law.base_ps > 0);
     result->law_ends += law.valid_n == 1;
     r->step_ps = time_add(f->now_ps, law.base_ps);
-    result->iterations++;
-    count_cost(f, &batch, law.base_ps);
-    result->decode_tokens += batch.decodes;
-    result->prefill_tokens += batch.prefill_tokens;
     if (r->used > result->peak_blocks[r->index]) {
         result->peak_blocks[r->index] = r->used;
     }
@@ -483,6 +488,9 @@ static void release_if_done(struct fleet *f, struct replica *r)
 
 static void step(struct fleet *f, struct replica *r)
 {
+    if (r->flight.decodes + r->flight.prefills > 0) {
+        count_iteration(f, r);
+    }
     complete(f, r);
     form(f, r);
     release_if_done(f, r);
@@ -701,6 +709,22 @@ static void run_instant(struct fleet *f, struct cursor *at, int64_t t)
     }
 }
 
+/* Whoever is in flight, in order of id. */
+static void cut(struct fleet *f)
+{
+    f->now_ps = f->config->cut_ps;
+    for (size_t i = 0; i < f->config->request_count; i++) {
+        struct sequence *s = &f->sequences[i];
+        if (s->place == PLACE_WAITING) {
+            waiting_remove(s);
+            report_end(f, s, OUTCOME_IN_FLIGHT);
+        } else if (s->place == PLACE_RUNNING) {
+            running_remove(&f->replicas[s->record.replica], s);
+            report_end(f, s, OUTCOME_IN_FLIGHT);
+        }
+    }
+}
+
 static void run_all(struct fleet *f)
 {
     const struct naive_config *c = f->config;
@@ -708,6 +732,10 @@ static void run_all(struct fleet *f)
     for (;;) {
         int64_t t = next_instant(f, &at);
         int64_t timer = at.gauge < c->gauge_count ? c->gauge_times_ps[at.gauge] : TIME_NEVER;
+        if (c->cut_ps > 0 && c->cut_ps < t && c->cut_ps < timer) {
+            cut(f);
+            return;
+        }
         if (timer < t) { /* a gauge comes after everything of its instant */
             gauge(f, &f->result->gauges[at.gauge++]);
         } else if (t == TIME_NEVER) {
@@ -792,7 +820,8 @@ struct naive_result *naive_run(const struct naive_config *config)
         check(load(&f.replicas[i]) == 0 && f.replicas[i].used == 0);
     }
     /* Only what every replica's drain left behind in the central queue has no end. */
-    check(f.result->record_count + (size_t)f.central.count == config->request_count);
+    check(config->cut_ps > 0 ||
+          f.result->record_count + (size_t)f.central.count == config->request_count);
     free(f.sequences);
     free(f.scratch);
     free(f.replicas);

@@ -11,7 +11,8 @@
  * - a cancel before its request has arrived has no effect;
  * - drains and gauges are timers: they come after the steps of their instant;
  * - peak_blocks looks at an iteration once it is formed, not at the middle of forming;
- * - a record counts the tokens of complete iterations only; executed tokens count when scheduled.
+ * - a record counts the tokens of its complete iterations only; executed tokens are those of all
+ *   complete iterations, of sequences that have left meanwhile too.
  */
 #ifndef FLEETSIM_TESTS_PROP_SUPPORT_NAIVE_H
 #define FLEETSIM_TESTS_PROP_SUPPORT_NAIVE_H
@@ -80,6 +81,8 @@ struct naive_config {
     size_t drain_count;
     const int64_t *gauge_times_ps;
     size_t gauge_count;
+    int64_t cut_ps; /* 0: none; else what is in flight after everything at this time ends there as
+                       OUTCOME_IN_FLIGHT, by id, and nothing comes after */
     /* Told of every iteration when it starts; may be NULL. */
     void (*iteration)(void *self, uint32_t replica, int64_t start_ps, int64_t end_ps);
     void *iteration_self;

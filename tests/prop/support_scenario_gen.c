@@ -401,6 +401,17 @@ static void draw_probes(struct draws *d, struct prop_case *c)
     }
 }
 
+/* Some runs do not drain: cut at a gauge, beside it, or anywhere. */
+static void draw_cut(struct draws *d, struct prop_case *c, int64_t window_ps)
+{
+    int64_t last_ps = c->gauge_count > 0 ? c->gauge_times_ps[c->gauge_count - 1] : window_ps;
+    int64_t anywhere_ps = 1 + draw_below(d, 2 * window_ps);
+    int64_t beside_ps = at_least(last_ps + draw_below(d, 3) - 1, 1);
+    if (draw_chance(d, 1, 8)) {
+        c->cut_ps = draw_chance(d, 1, 2) ? anywhere_ps : beside_ps;
+    }
+}
+
 struct prop_case *prop_case_generate(uint64_t seed)
 {
     struct draws d = {.key = rng_key(seed, 0, RNG_TEST, 0)};
@@ -416,6 +427,7 @@ struct prop_case *prop_case_generate(uint64_t seed)
     draw_limits(&d, c);
     draw_events(&d, c, window_ps);
     draw_probes(&d, c);
+    draw_cut(&d, c, window_ps);
     return c;
 }
 
@@ -537,7 +549,8 @@ struct naive_config prop_case_naive(const struct prop_case *c, const struct step
                                  .drains = c->drains,
                                  .drain_count = c->drain_count,
                                  .gauge_times_ps = c->gauge_times_ps,
-                                 .gauge_count = c->gauge_count};
+                                 .gauge_count = c->gauge_count,
+                                 .cut_ps = c->cut_ps};
 }
 
 struct naive_result *prop_case_run_naive(const struct prop_case *c)

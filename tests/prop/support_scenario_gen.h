@@ -48,6 +48,7 @@ struct prop_case {
     size_t drain_count;
     int64_t *gauge_times_ps; /* owned */
     size_t gauge_count;
+    int64_t cut_ps; /* 0: none, everything is served to its end */
 };
 
 /* create/free on the heap. */

@@ -50,8 +50,8 @@ static void print_parameters(const struct prop_case *c, FILE *out)
             k->per_prefill_ps, k->per_pair_ps, k->cap_kv);
     fprintf(out, ", %" PRIu32 ", %" PRId64 ", %" PRId64 "}},\n", k->window, k->per_window_kv_ps,
             k->per_window_pair_ps);
-    fprintf(out, "    .replicas = %" PRIu32 ", .router = %s,\n", c->replicas,
-            router_names[c->router]);
+    fprintf(out, "    .replicas = %" PRIu32 ", .router = %s, .cut_ps = %" PRId64 ",\n", c->replicas,
+            router_names[c->router], c->cut_ps);
 }
 
 /* Lists that are empty stay out: C has no empty initialiser. */
@@ -288,6 +288,12 @@ static bool constant_step(struct prop_case *c)
     c->step.kind = PROP_CONSTANT;
     return change;
 }
+static bool no_cut(struct prop_case *c)
+{
+    bool change = c->cut_ps > 0;
+    c->cut_ps = 0;
+    return change;
+}
 static bool no_window(struct prop_case *c)
 {
     bool change = c->step.kind == PROP_KINK && c->step.kink.window > 0;
@@ -334,6 +340,10 @@ static void change_times(struct prop_case *c, int64_t minus_ps, int64_t times, i
     }
     for (size_t i = 0; i < c->drain_count; i++) {
         c->drains[i].time_ps = (c->drains[i].time_ps - minus_ps) * times / over;
+    }
+    if (c->cut_ps > 0) {
+        int64_t cut_ps = (c->cut_ps - minus_ps) * times / over;
+        c->cut_ps = cut_ps > 1 ? cut_ps : 1;
     }
     for (size_t i = 0; i < c->gauge_count; i++) {
         c->gauge_times_ps[i] = (c->gauge_times_ps[i] - minus_ps) * times / over;
@@ -434,9 +444,9 @@ static bool shrink_features(struct shrinker *s)
     static bool (*const simplify[])(struct prop_case *) = {
         one_replica,    fewer_replicas,  simple_router, no_queue_limit,   no_length_limit,
         no_block_limit, chunked_prefill, no_priority,   equal_priorities, constant_step,
-        no_window,      tiny_step,       start_at_once, short_thoughts,   fewer_seqs,
-        single_blocks,  tight_blocks,    half_blocks,   half_scale,       unit_prompts,
-        large_budget};
+        no_window,      no_cut,          tiny_step,     start_at_once,    short_thoughts,
+        fewer_seqs,     single_blocks,   tight_blocks,  half_blocks,      half_scale,
+        unit_prompts,   large_budget};
     bool any = false;
     for (size_t i = 0; i < sizeof(simplify) / sizeof(*simplify); i++) {
         struct prop_case *candidate = prop_case_copy(s->best);

@@ -411,13 +411,13 @@ START_TEST(test_routers)
         expect_replicas(r, (uint32_t[]){0, 1, 2, 3, 0, 1, 2, 3}, 8);
         naive_free(r);
     }
-    /* Loads 1, 0 at 12: the third goes to 1, and ends at 22. At 40 all is idle, 0 since 30. */
+    /* Loads 1, 0 at 12: the third goes to 1. At 40 all is idle: 0 was dispatched to before 1. */
     struct request q[] = {ask(0, 1, 3), ask(0, 1, 1), ask(12, 1, 1), ask(40, 1, 1)};
     c = CONFIG(10, engine_default(), q);
     c.replicas = 2;
     c.router = NAIVE_LEAST_LOADED;
     struct naive_result *r = naive_run(&c);
-    expect_replicas(r, (uint32_t[]){0, 1, 1, 1}, 4);
+    expect_replicas(r, (uint32_t[]){0, 1, 1, 0}, 4);
     naive_free(r);
     /* Drained at 12, after the arrival of 12 would have come: it finishes at 30. */
     struct naive_drain drains[] = {{12, 0}, {50, 1}};
@@ -518,10 +518,14 @@ static bool conserves_record(const struct prop_case *c, const struct request_rec
     return ok && (r->preemptions > 0 || r->recomputed_tokens == 0);
 }
 
-/* Totals against the sum of the records; Little's law; tokens; limits. True when one is broken. */
-static bool breaks_conservation(const struct prop_case *c, void *self)
+/* Totals against the sum of the records; Little's law; tokens; limits. True when one is broken. A
+ * cut is left out: these hold for what is served to its end. */
+static bool breaks_conservation(const struct prop_case *case_, void *self)
 {
     (void)self;
+    struct prop_case whole = *case_;
+    const struct prop_case *c = &whole;
+    whole.cut_ps = 0;
     struct naive_result *r = prop_case_run_naive(c);
     bool ok = r->record_count == c->request_count;
     bool *seen = calloc(c->request_count + 1, sizeof(*seen));
