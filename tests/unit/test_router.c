@@ -174,11 +174,12 @@ END_TEST
 
 struct naive {
     uint32_t load, pool;
-    uint64_t since; /* number of the operation that gave it this load */
+    uint64_t sent; /* number of the last operation that sent to it; 0: none since it is ready */
     bool ready;
 };
 
-/* Fewest in flight among the pools allowed, then the one that has had that load longest. */
+/* Fewest in flight among the pools allowed, then the least recently sent to, then pools as listed,
+ * then the lowest slot. */
 static uint32_t naive_pick(const struct naive *slots, const uint32_t *pools, uint32_t count)
 {
     uint32_t best = ROUTER_NONE;
@@ -187,7 +188,7 @@ static uint32_t naive_pick(const struct naive *slots, const uint32_t *pools, uin
             const struct naive *n = &slots[s];
             if (n->ready && n->pool == pools[p] &&
                 (best == ROUTER_NONE || n->load < slots[best].load ||
-                 (n->load == slots[best].load && n->since < slots[best].since))) {
+                 (n->load == slots[best].load && n->sent < slots[best].sent))) {
                 best = s;
             }
         }
@@ -200,6 +201,7 @@ static void naive_ready(struct bench *b, struct naive *n, uint32_t slot)
     n->pool = n->ready ? n->pool : (slot + n->load) % 3;
     n->ready = !n->ready;
     n->load = 0;
+    n->sent = 0;
     b->load[slot] = 0;
     b->type->ready(b->state, n->pool, slot, n->ready);
 }
@@ -217,9 +219,7 @@ START_TEST(least_loaded_against_a_scan)
         struct naive *n = &slots[slot];
         if (draw.b % 8 == 0) {
             naive_ready(&b, n, slot);
-            n->since = i;
         } else if (draw.b % 8 < 4 && n->ready && n->load > 0) {
-            n->since = i;
             bench_load(&b, n->pool, slot, --n->load);
         } else {
             uint32_t pools[3] = {(uint32_t)(draw.b >> 8) % 3, 0, 0};
@@ -229,7 +229,7 @@ START_TEST(least_loaded_against_a_scan)
             uint32_t expected = naive_pick(slots, pools, count);
             ck_assert_uint_eq(bench_pick(&b, pools, count), expected);
             if (expected != ROUTER_NONE) {
-                slots[expected].since = i;
+                slots[expected].sent = i;
                 bench_load(&b, slots[expected].pool, expected, ++slots[expected].load);
                 picks++;
             }
