@@ -1,15 +1,14 @@
 #include "models/step_time.h"
 
+#include "models/roofline.h"
+#include "models/step_table.h"
+
 #include <math.h>
 
 const struct variant *const step_time_variants[] = {
-    &step_rate_variant,
-    &step_affine_variant,
-    &step_constant_variant,
-    NULL,
+    &step_roofline_variant, &step_rate_variant,  &step_affine_variant,
+    &step_constant_variant, &step_table_variant, NULL,
 };
-
-const char *const step_time_later[] = {"roofline", "table", NULL};
 
 /* The real k with Σ_{i<k} step(i) = elapsed, from base·k + slope·k(k−1)/2: a seed only. */
 static uint32_t law_seed(const struct step_law *law, uint32_t n, int64_t elapsed_ps)

@@ -86,16 +86,13 @@ struct step_model {
     const void *model; /* owned by the arena given to build */
 };
 
-/* One file each. */
+/* One file each; roofline and table have headers of their own. */
 extern const struct variant step_rate_variant;
 extern const struct variant step_affine_variant;
 extern const struct variant step_constant_variant;
 
 /* The registry behind step_time.model. NULL-terminated. */
 extern const struct variant *const step_time_variants[];
-/* Names of the design that later work brings. */
-extern const char *const step_time_later[];
-
 /* Σ_{i<n} step(i), exact. n ≤ 65,536. */
 static inline int128 step_law_sum(const struct step_law *law, uint32_t n)
 {

@@ -58,38 +58,6 @@ static const struct field class_fields[] = {
     {0},
 };
 
-static const struct field parallel_fields[] = {
-    {.name = "tensor",
-     .kind = FIELD_INT,
-     .offset = offsetof(struct parallel_config, tensor),
-     .fallback = "1",
-     .min = 1,
-     .max = 1024,
-     .doc = "Tensor parallel degree"},
-    {.name = "pipeline",
-     .kind = FIELD_INT,
-     .offset = offsetof(struct parallel_config, pipeline),
-     .fallback = "1",
-     .min = 1,
-     .max = 1024,
-     .doc = "Pipeline stages"},
-    {.name = "expert",
-     .kind = FIELD_INT,
-     .offset = offsetof(struct parallel_config, expert),
-     .fallback = "1",
-     .min = 1,
-     .max = 4096,
-     .doc = "Expert parallel degree; divides tensor × attention_data"},
-    {.name = "attention_data",
-     .kind = FIELD_INT,
-     .offset = offsetof(struct parallel_config, attention_data),
-     .fallback = "1",
-     .min = 1,
-     .max = 1024,
-     .doc = "Data parallel degree of attention"},
-    {0},
-};
-
 static const struct field price_fields[] = {
     {.name = "usd_per_gpu_hour",
      .kind = FIELD_REAL,
@@ -144,12 +112,19 @@ static const struct field pool_fields[] = {
      .kind = FIELD_TEXT,
      .flags = FIELD_OPTIONAL,
      .offset = offsetof(struct pool_config, model),
-     .doc = "The model served, by catalogue name or path (not built yet)"},
+     .doc = "The model served: a catalogue name (`list models`), or a path to a model file or a "
+            "Hugging Face config.json; optional unless step_time is roofline"},
     {.name = "gpu",
      .kind = FIELD_TEXT,
      .flags = FIELD_OPTIONAL,
      .offset = offsetof(struct pool_config, gpu),
-     .doc = "The GPU it runs on, by catalogue name or path (not built yet)"},
+     .doc = "The GPU it runs on: a catalogue name (`list gpus`) or a path; optional unless "
+            "step_time is roofline"},
+    {.name = "precision",
+     .kind = FIELD_STRUCT,
+     .offset = offsetof(struct pool_config, precision),
+     .fields = llm_precision_fields,
+     .doc = "Formats of weights and KV; what is not stated is the model's usual one"},
     {.name = "parallel",
      .kind = FIELD_STRUCT,
      .offset = offsetof(struct pool_config, parallel),
@@ -162,10 +137,9 @@ static const struct field pool_fields[] = {
      .doc = "Settings of the serving engine, by vLLM's names"},
     {.name = "step_time",
      .kind = FIELD_VARIANT,
-     .flags = FIELD_REQUIRED,
+     .fallback = "roofline",
      .offset = offsetof(struct pool_config, step_time),
      .variants = step_time_variants,
-     .later = step_time_later,
      .tag = "model",
      .doc = "How long one engine iteration of a replica takes"},
     {.name = "target_utilization",
@@ -340,6 +314,5 @@ const struct field config_fields[] = {
 
 uint32_t config_gpus_per_replica(const struct pool_config *pool)
 {
-    const struct parallel_config *p = &pool->parallel;
-    return (uint32_t)(p->tensor * p->attention_data * p->pipeline);
+    return (uint32_t)parallel_gpus(&pool->parallel);
 }

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "models/llm.h"
+#include "models/parallel.h"
 #include "sim/base/errors.h"
 #include "sim/base/field.h"
 #include "sim/engine/engine.h"
@@ -24,10 +26,6 @@ struct class_config {
     struct field_list pools; /* const char *: names; empty: all pools */
 };
 
-struct parallel_config {
-    int64_t tensor, pipeline, expert, attention_data;
-};
-
 struct price_config {
     double usd_per_gpu_hour, low, high; /* NaN where unset */
     int64_t billing_increment_ps, billing_minimum_ps;
@@ -37,8 +35,9 @@ struct price_config {
 struct pool_config {
     const char *name;
     int role;
-    const char *model, *gpu; /* NULL: none */
-    struct parallel_config parallel;
+    const char *model, *gpu;    /* NULL: none */
+    struct precision precision; /* -1: the model's usual */
+    struct parallel parallel;
     struct engine_config engine;
     struct variant_value step_time;
     double target_utilization;

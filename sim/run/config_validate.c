@@ -46,25 +46,10 @@ static void check_engine(struct check *c, const struct pool_config *pool, size_t
     }
 }
 
-static void check_later(struct check *c, const struct pool_config *pool, size_t i)
-{
-    char path[PATH_MAX_TEXT];
-    if (pool->model != NULL) {
-        REFUSE(c, pool_path(path, i, "model"),
-               "model '%s': the model catalogue is designed but not built yet; state a step_time",
-               pool->model);
-    }
-    if (pool->gpu != NULL) {
-        REFUSE(c, pool_path(path, i, "gpu"),
-               "gpu '%s': the GPU catalogue is designed but not built yet; state a price",
-               pool->gpu);
-    }
-}
-
 static void check_parallel(struct check *c, const struct pool_config *pool, size_t i)
 {
     char path[PATH_MAX_TEXT];
-    const struct parallel_config *p = &pool->parallel;
+    const struct parallel *p = &pool->parallel;
     if (p->tensor * p->attention_data % p->expert != 0) {
         REFUSE(c, pool_path(path, i, "parallel.expert"),
                "expert (%lld) must divide tensor × attention_data (%lld)", (long long)p->expert,
@@ -124,7 +109,6 @@ static void check_pools(struct check *c, const struct run_config *config)
             REFUSE(c, pool_path(path, i, "name"), "a pool cannot be called '%s'", pool->name);
         }
         check_engine(c, pool, i);
-        check_later(c, pool, i);
         check_parallel(c, pool, i);
         check_scaling(c, pool, i);
         check_price(c, pool, i);

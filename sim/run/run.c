@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/run/run_internal.h"
+#include "sim/run/run_models.h"
 #include "sim/workload/workload_export.h"
 
 /* Where time 0 is when neither the scenario nor a trace says: 2026-01-01T00:00:00Z. */
@@ -55,21 +56,14 @@ static void classes_resolve(struct run *run)
     };
 }
 
-static bool models_build(struct run *run, const struct locator *where, struct errors *errors)
+static bool models_build(struct run *run, struct errors *errors)
 {
     size_t pools = run_pool_count(run);
     bool ok = true;
     run->models = arena_alloc(&run->arena, pools * sizeof *run->models);
     for (size_t p = 0; p < pools; p++) {
-        const struct variant_value *value = &config_pool(&run->config, p)->step_time;
-        const struct step_model_type *type = value->type->ops;
-        char path[64];
-        struct source_pos pos;
-        snprintf(path, sizeof path, "fleet.pools[%zu].step_time", p);
-        where->find(where->self, path, &pos);
-        run->models[p].type = type;
-        run->models[p].model = type->build(value->config, &run->arena, errors, &pos);
-        ok &= run->models[p].model != NULL;
+        struct pool_config *pool = (struct pool_config *)run->config.fleet.pools.items + p;
+        ok &= run_models_build(pool, p, run->scenario, &run->models[p], &run->arena, errors);
     }
     return ok;
 }
@@ -80,7 +74,7 @@ static bool build(struct run *run, struct errors *errors)
     struct locator where = scenario_locator(run->scenario);
     bool ok = config_validate(&run->config, &where, errors);
     classes_resolve(run);
-    ok &= models_build(run, &where, errors);
+    ok &= models_build(run, errors);
     run->workload = workload_open(&run->workload_config, &where, errors);
     return ok && run->workload != NULL && run_plan_make(run, &where, errors);
 }
@@ -104,7 +98,9 @@ struct run *run_open(const struct run_request *request, struct errors *errors)
     }
     /* The echo shows what is in force, so what a trace supplied is filled in. */
     run->config.horizon_ps = workload_horizon(run->workload);
-    run->config.start_unix_s = workload_start(run->workload);
+    bool midnight =
+        run->config.start_unix_s == FIELD_INT_UNSET && workload_start(run->workload) == 0;
+    run->config.start_unix_s = midnight ? DEFAULT_START_UNIX_S : workload_start(run->workload);
     run->resolved = field_yaml(config_fields, &run->config, &run->arena);
     return run;
 }
