@@ -6,8 +6,8 @@ each of them.
 
 Every NAME.patch beside this script is one mistake; its first lines say which. It is applied with
 `patch -p1` to a copy of the sources, what depends on the files it touches is built anew, and
-tests/prop/test_engine.c (spans = steps = naive engine) runs over at most N random cases. The sources
-as they are must pass the same cases. Prints how many cases each mistake took.
+tests/prop/test_engine.c (spans = steps = naive engine) runs over at most N random cases. The
+sources as they are must pass the same cases. Prints how many cases each mistake took.
 
 Exits 0 when every mistake is found, 1 when one survives or a patch does not apply (the code has
 moved: write the mistake anew), 77 when a tool is missing.
