@@ -465,6 +465,120 @@ START_TEST(test_central_queue)
 }
 END_TEST
 
+/* The queue goes by (priority, id), whatever the order of arrival. */
+START_TEST(test_priority_queue)
+{
+    struct naive_engine e = engine_default();
+    e.max_num_seqs = 1;
+    e.by_priority = true;
+    struct request q[] = {ask(0, 1, 1), ask(1, 1, 1), ask(2, 1, 1), ask(3, 1, 1)};
+    q[1].priority = 2;
+    q[2].priority = q[3].priority = -1;
+    struct naive_config c = CONFIG(10, e, q);
+    struct naive_result *r = naive_run(&c);
+    expect(r, 0, OUTCOME_COMPLETED, 0, 10, 10, 1);
+    expect(r, 2, OUTCOME_COMPLETED, 10, 20, 20, 1);
+    expect(r, 3, OUTCOME_COMPLETED, 20, 30, 30, 1);
+    expect(r, 1, OUTCOME_COMPLETED, 30, 40, 40, 1);
+    naive_free(r);
+}
+END_TEST
+
+/* Six blocks of one token. At 20 A (priority 1) takes the sixth; B (priority 0), behind it, finds
+ * none: A goes, and what it took in this pass with it. B runs alone until 50; A computes its 2 + 2
+ * tokens again until 60, and ends at 70. */
+START_TEST(test_priority_preemption)
+{
+    struct naive_engine e = engine_default();
+    e.block_size = 1;
+    e.num_gpu_blocks = 6;
+    e.by_priority = true;
+    struct request q[] = {ask(0, 2, 4), ask(5, 2, 4)};
+    q[0].priority = 1;
+    struct naive_config c = CONFIG(10, e, q);
+    int64_t times_ps[] = {25, 35};
+    c.gauge_times_ps = times_ps;
+    c.gauge_count = 2;
+    struct naive_result *r = naive_run(&c);
+    expect(r, 0, OUTCOME_COMPLETED, 0, 10, 70, 4);
+    expect(r, 1, OUTCOME_COMPLETED, 10, 20, 50, 4);
+    ck_assert_uint_eq(r->taken_back, 1);
+    ck_assert_uint_eq(record_of(r, 0)->preemptions, 1);
+    ck_assert_uint_eq(record_of(r, 0)->recomputed_tokens, 4);
+    ck_assert_int_eq(r->gauges[0].kv_blocks, 3);
+    ck_assert_int_eq(r->gauges[1].kv_blocks, 4);
+    ck_assert_uint_eq(r->gauges[0].waiting, 1);
+    expect_sum(&r->itl, 6, 10 + 10 + 10 + 10 + 40 + 10);
+    naive_free(r);
+}
+END_TEST
+
+/* A window of 3 tokens; a step is 10 + KV read within it + 100 for each query-key pair of chunks.
+ * Chunks of 4 and 1 have 1 + 2 + 3 + 3 and 3 pairs, and read 0 and 3 tokens; then decodes read 3.
+ * The other's decodes read 1, 2 and 3. */
+START_TEST(test_window)
+{
+    struct naive_engine e = engine_default();
+    e.max_num_seqs = 2;
+    e.max_num_batched_tokens = 4;
+    struct request q[] = {ask(0, 5, 3), ask(2000, 1, 4)};
+    struct naive_config c = CONFIG(10, e, q);
+    struct kink_config kink = {
+        .a_ps = 10, .c_ps = 10, .window = 3, .per_window_kv_ps = 1, .per_window_pair_ps = 100};
+    struct step_model model = {.type = &kink_type, .model = &kink};
+    c.step = &model;
+    struct naive_result *r = naive_run(&c);
+    expect(r, 0, OUTCOME_COMPLETED, 0, 910 + 313, 910 + 313 + 2 * 13, 3);
+    expect(r, 1, OUTCOME_COMPLETED, 2000, 2110, 2110 + 11 + 12 + 13, 4);
+    ck_assert_uint_eq(r->window_straddles, 1);
+    ck_assert_uint_eq(r->window_fills, 1);
+    naive_free(r);
+}
+END_TEST
+
+/* One user after another: 1 comes 5 after the end of 0, at the instant of 2, and goes first by id;
+ * 3 comes 1 after 2, which was cancelled. */
+START_TEST(test_closed_loop)
+{
+    struct naive_engine e = engine_default();
+    e.max_num_seqs = 1;
+    struct request q[] = {ask(0, 1, 1), ask(0, 1, 1), ask(15, 1, 1), ask(15, 1, 1)};
+    struct naive_link links[] = {{1, 0, 5}, {3, 2, 1}};
+    struct naive_cancel cancels[] = {{21, 2}};
+    struct naive_config c = CONFIG(10, e, q);
+    c.links = links;
+    c.link_count = 2;
+    c.cancels = cancels;
+    c.cancel_count = 1;
+    struct naive_result *r = naive_run(&c);
+    expect(r, 0, OUTCOME_COMPLETED, 0, 10, 10, 1);
+    expect(r, 1, OUTCOME_COMPLETED, 15, 25, 25, 1);
+    expect(r, 2, OUTCOME_CANCELLED, TIME_NONE, TIME_NONE, 21, 0);
+    expect(r, 3, OUTCOME_COMPLETED, 25, 35, 35, 1);
+    ck_assert_int_eq(record_of(r, 1)->request.arrival_ps, 15);
+    ck_assert_int_eq(record_of(r, 3)->request.arrival_ps, 22);
+    naive_free(r);
+}
+END_TEST
+
+/* A cut at 25: what is running has what the iterations until then brought, by id. */
+START_TEST(test_cut)
+{
+    struct naive_engine e = engine_default();
+    e.max_num_seqs = 1;
+    struct request q[] = {ask(0, 3, 9), ask(1, 1, 1)};
+    struct naive_config c = CONFIG(10, e, q);
+    c.cut_ps = 25;
+    struct naive_result *r = naive_run(&c);
+    expect(r, 0, OUTCOME_IN_FLIGHT, 0, 10, 25, 2);
+    expect(r, 1, OUTCOME_IN_FLIGHT, TIME_NONE, TIME_NONE, 25, 0);
+    ck_assert_uint_eq(r->iterations, 2);
+    ck_assert_uint_eq(r->decode_tokens, 1);
+    ck_assert_int_eq((int64_t)r->busy_ps, 20);
+    naive_free(r);
+}
+END_TEST
+
 /* M/D/1, rate 7, service 0.1 s: mean wait 0.116667 s (Pollaczek-Khinchine). */
 START_TEST(test_md1)
 {
@@ -638,7 +752,12 @@ START_TEST(test_kink_law)
             b.prefill_kv = (int64_t)((a.b >> 20) % 100);
             b.prefill_pairs = chunk * b.prefill_kv + chunk * (chunk + 1) / 2;
             b.prefill_squares = chunk * chunk;
+            b.prefill_window_growth = b.prefill_tokens;
+            b.prefill_window_squares = b.prefill_squares;
+            b.prefill_window_pairs = b.prefill_pairs;
         }
+        b.decode_growing = b.decodes / 2;
+        b.decode_window_kv = b.decode_kv / 3;
         struct step_law law;
         struct step_law now;
         if (c->step.kind == PROP_KINK) {
@@ -666,24 +785,15 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {test_never_idle,
-                                  test_thousand_at_once,
-                                  test_token_times,
-                                  test_blocks,
-                                  test_preemption,
-                                  test_preempts_itself,
-                                  test_chunking,
-                                  test_unservable,
-                                  test_preempted_goes_first,
-                                  test_refused,
-                                  test_cancel,
-                                  test_routers,
-                                  test_central_queue,
-                                  test_md1,
-                                  test_conservation,
-                                  test_shrink,
-                                  test_kink_law,
-                                  test_run_finds_crash};
+    const TTest *const tests[] = {
+        test_never_idle,    test_thousand_at_once, test_token_times,
+        test_blocks,        test_preemption,       test_preempts_itself,
+        test_chunking,      test_unservable,       test_preempted_goes_first,
+        test_refused,       test_cancel,           test_routers,
+        test_central_queue, test_priority_queue,   test_priority_preemption,
+        test_window,        test_closed_loop,      test_cut,
+        test_md1,           test_conservation,     test_shrink,
+        test_kink_law,      test_run_finds_crash};
     TCase *tcase = tcase_create("naive");
     tcase_set_timeout(tcase, 120);
     for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
