@@ -37,8 +37,9 @@ static const struct field target_fields[] = {
     {.name = "target",
      .kind = FIELD_REAL,
      .unit = UNIT_FRACTION,
-     .flags = FIELD_REQUIRED | FIELD_MIN_OPEN,
+     .flags = FIELD_REQUIRED,
      .offset = offsetof(struct target_config, target),
+     .min = 1e-6,
      .max = 1e6,
      .doc = "The signal per replica to hold: requests for concurrency, a share for utilization"},
     {.name = "min_replicas",
@@ -190,8 +191,10 @@ static void decide(void *state, const struct autoscaler_signal *signal,
         numerator = signal->work_ps;
         denominator = signal->window_ps;
     }
-    if (denominator == 0) {
+    if (s->count == 0) {
         wish_record(s, signal->now_ps, decision->target); /* the windows begin with what there is */
+    }
+    if (denominator == 0) {
         return;
     }
     if (signal->ready > 0) {

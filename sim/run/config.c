@@ -41,7 +41,7 @@ static const struct field pool_name_item = {.kind = FIELD_TEXT, .doc = "A pool's
 static const struct field class_fields[] = {
     {.kind = FIELD_INLINE,
      .offset = offsetof(struct class_config, traffic),
-     .fields = traffic_fields},
+     .fields = workload_class_fields},
     {.name = "slo",
      .kind = FIELD_STRUCT,
      .offset = offsetof(struct class_config, slo),

@@ -90,7 +90,8 @@ static bool exponential_init(struct lengths *lengths, const void *config, const 
     (void)site;
     (void)key;
     lengths->a = ((const struct mean_config *)config)->mean;
-    lengths->mean = -1 / expm1(-1 / lengths->a);
+    double x = 1 / lengths->a; /* 1 − exp(−x), by its series where the difference would cancel */
+    lengths->mean = 1 / (x < 1e-4 ? x * (1 - x / 2 * (1 - x / 3)) : 1 - detmath_exp(-x));
     lengths->min = 1;
     lengths->max = LENGTHS_TOKENS_MAX;
     return true;

@@ -17,7 +17,7 @@ struct traffic_config {
     struct variant_value prompt_tokens; /* dist: …; unset: from the trace */
     struct variant_value output_tokens;
 };
-extern const struct field traffic_fields[];
+extern const struct field workload_class_fields[];
 
 struct workload_config {
     const struct traffic_config *const *classes; /* [class_count], borrowed */
@@ -45,7 +45,8 @@ enum workload_status workload_next(struct workload *w, struct request *request,
 /* The horizon and start in force (a trace may have supplied them). */
 int64_t workload_horizon(const struct workload *w);
 int64_t workload_start(const struct workload *w);
-/* λ(t): expected arrivals per second of one class at t. For a trace: arrivals in t's hour / 3,600. */
+/* λ(t): expected arrivals per second of one class at t. For a trace: arrivals in t's hour / 3,600.
+ */
 double workload_rate(const struct workload *w, size_t class_index, int64_t time_ps);
 /* Expected number of arrivals of one class in [from, to); exact count for a trace. */
 double workload_expected(const struct workload *w, size_t class_index, int64_t from_ps,

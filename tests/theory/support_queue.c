@@ -69,11 +69,11 @@ static struct variant_value variant_of(struct arena *arena, const struct field *
 static struct traffic_config *traffic_of(struct arena *arena, const struct queue_case *c)
 {
     struct traffic_config *traffic = arena_alloc(arena, sizeof *traffic);
-    field_defaults(traffic_fields, traffic, arena);
+    field_defaults(workload_class_fields, traffic, arena);
     traffic->name = c->name;
-    traffic->arrivals = variant_of(arena, field_find(traffic_fields, "arrivals", NULL),
+    traffic->arrivals = variant_of(arena, field_find(workload_class_fields, "arrivals", NULL),
                                    arena_printf(arena, "poisson rate=%s", c->rate));
-    const struct field *lengths = field_find(traffic_fields, "prompt_tokens", NULL);
+    const struct field *lengths = field_find(workload_class_fields, "prompt_tokens", NULL);
     traffic->prompt_tokens = variant_of(arena, lengths, c->prompt);
     traffic->output_tokens = variant_of(arena, lengths, c->output);
     return traffic;

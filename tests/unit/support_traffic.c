@@ -66,7 +66,7 @@ static void traffic_set(const struct field *fields, void *base, char *path, char
 struct traffic_config *traffic_make(struct arena *arena, const char *spec)
 {
     struct traffic_config *config = arena_alloc(arena, sizeof *config);
-    field_defaults(traffic_fields, config, arena);
+    field_defaults(workload_class_fields, config, arena);
     char *copy = arena_copy(arena, spec);
     for (char *save = NULL, *pair = strtok_r(copy, ";", &save); pair;
          pair = strtok_r(NULL, ";", &save)) {
@@ -74,7 +74,7 @@ struct traffic_config *traffic_make(struct arena *arena, const char *spec)
         char *equals = strchr(pair, '=');
         ck_assert_ptr_nonnull(equals);
         *equals = '\0';
-        traffic_set(traffic_fields, config, pair, equals + 1, arena);
+        traffic_set(workload_class_fields, config, pair, equals + 1, arena);
     }
     return config;
 }
