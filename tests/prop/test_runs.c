@@ -227,6 +227,67 @@ static void expect_rows(const struct run_text *r)
     check(run_text_summary(r)->requests.arrived == counted);
 }
 
+/* One latency, from the rows. */
+struct tally {
+    uint64_t count;
+    int128 sum;
+    int64_t max;
+};
+
+static void tally_add(struct tally *t, int64_t from_ps, int64_t to_ps)
+{
+    if (from_ps != TIME_NONE && to_ps != TIME_NONE) {
+        t->count++;
+        t->sum += to_ps - from_ps;
+        t->max = to_ps - from_ps > t->max ? to_ps - from_ps : t->max;
+    }
+}
+
+static void expect_latency(const struct metrics_latency *l, const struct tally *t)
+{
+    check(l->count == t->count);
+    if (t->count > 0) {
+        int128 off = (int128)l->mean_ps * (int64_t)t->count - t->sum;
+        check(2 * (off < 0 ? -off : off) <= (int64_t)t->count);
+        check(l->max_ps == t->max);
+    }
+}
+
+/* The summary says of the requests what their rows say. */
+static void expect_summary(const struct run_text *r)
+{
+    const struct metrics_summary *s = run_text_summary(r);
+    struct tally ttft = {0}, e2e = {0}, queue = {0};
+    uint64_t outcomes[OUTCOME_COUNT] = {0}, prompt = 0, preemptions = 0, recomputed = 0;
+    for (size_t i = 0; i < r->row_count; i++) {
+        const struct run_text_row *row = &r->rows[i];
+        if (row->arrival_ps < run_config(r->run)->warmup_ps) {
+            continue;
+        }
+        for (size_t o = 0; o < OUTCOME_COUNT; o++) {
+            outcomes[o] += strcmp(row->outcome, outcome_names[o]) == 0;
+        }
+        prompt += row->admitted_ps != TIME_NONE ? (uint64_t)row->prompt : 0;
+        preemptions += (uint64_t)row->preemptions;
+        recomputed += (uint64_t)row->recomputed;
+        tally_add(&ttft, row->arrival_ps, row->first_token_ps);
+        tally_add(&queue, row->arrival_ps, row->admitted_ps);
+        if (strcmp(row->outcome, "completed") == 0) {
+            tally_add(&e2e, row->arrival_ps, row->end_ps);
+        }
+    }
+    check(s->requests.completed == outcomes[OUTCOME_COMPLETED]);
+    check(s->requests.refused == outcomes[OUTCOME_REFUSED]);
+    check(s->requests.unservable == outcomes[OUTCOME_UNSERVABLE]);
+    check(s->requests.in_flight == outcomes[OUTCOME_IN_FLIGHT]);
+    check(s->tokens.prompt == prompt);
+    check(s->requests.preemptions == preemptions);
+    check(s->tokens.recomputed == recomputed);
+    expect_latency(&s->ttft, &ttft);
+    expect_latency(&s->queue, &queue);
+    expect_latency(&s->e2e, &e2e);
+}
+
 /* Floors, ceilings and what is held, from the scaling events and the bill. */
 static void expect_scaling(const struct run_text *r)
 {
@@ -287,11 +348,18 @@ static void run_case(uint64_t seed, struct coverage *coverage)
     }
     struct run_text spans = run_text_do(g->yaml, g->trace);
     expect_rows(&spans);
+    expect_summary(&spans);
     expect_scaling(&spans);
     cover(coverage, &spans);
     struct run_text steps = run_text_set(g->yaml, g->trace, NULL, 0, true);
     expect_same(&spans, &steps);
     run_text_free(&steps);
+    /* Looking more often cuts spans in other places and changes nothing. */
+    static const char *const looks[] = {"output.gauge_interval=310 ms",
+                                        "output.trace_interval=3 s"};
+    struct run_text watched = run_text_set(g->yaml, g->trace, looks, 2, false);
+    expect_same(&spans, &watched);
+    run_text_free(&watched);
     if (!g->from_trace) { /* the path of a trace is echoed as seen from the working directory */
         struct run_text again = run_text_do(run_resolved(spans.run), NULL);
         expect_same(&spans, &again);
