@@ -327,6 +327,37 @@ START_TEST(nothing_begins_after_the_cut)
 }
 END_TEST
 
+/* The grain of the output changes nothing: a replica that becomes ready at the horizon itself does
+ * so, or does not, whatever the intervals; drained or cut. (A launch at 5 s takes 5 s.) */
+START_TEST(the_grain_of_the_output_changes_nothing)
+{
+    static const char *const sets[][2] = {{"output.trace_interval=1 h", "drain=true"},
+                                          {"output.trace_interval=1 s", "drain=true"},
+                                          {"output.trace_interval=1 h", "drain=false"},
+                                          {"output.trace_interval=1 s", "drain=false"}};
+    char digests[4][17];
+    for (size_t i = 0; i < 4; i++) {
+        struct run_text r = run_text_set(
+            "name: grain\nhorizon: 10 s\n"
+            "workload: [{name: w, arrivals: {process: trace, file: trace.csv}}]\n"
+            "fleet:\n  pools:\n"
+            "    - name: main\n"
+            "      engine: {max_num_seqs: 1}\n"
+            "      step_time: {model: constant, step: 2 s}\n"
+            "      initial_replicas: 1\n"
+            "      autoscaler: {policy: target, metric: concurrency, target: 1, max_replicas: 2, "
+            "interval: 5 s}\n"
+            "      cold_start: {provision: 3 s, image_pull: 0 s, weights: 2 s, engine_init: 0 s}\n",
+            "4,1,1\n4,1,1\n", sets[i], 2, false);
+        ck_assert_int_eq(r.rows[1].end_ps, SECONDS(8));
+        memcpy(digests[i], r.totals.digest, sizeof digests[i]);
+        run_text_free(&r);
+    }
+    ck_assert_str_eq(digests[0], digests[1]);
+    ck_assert_str_eq(digests[2], digests[3]);
+}
+END_TEST
+
 /* Rates so small that an iteration does not fit in 64 bits of picoseconds: refused as input, never
  * a fault or a wrapped number. */
 START_TEST(steps_beyond_the_clock_are_the_users_error)
@@ -356,6 +387,7 @@ int main(void)
                                   no_traffic,
                                   a_cut_run_adds_up,
                                   nothing_begins_after_the_cut,
+                                  the_grain_of_the_output_changes_nothing,
                                   steps_beyond_the_clock_are_the_users_error,
                                   NULL};
     return suite_run("run", tests, 120);
