@@ -198,6 +198,13 @@ static inline uint32_t pool_index(const struct metrics *m, uint32_t pool)
     return pool < m->pool_count ? pool : m->stray_pool;
 }
 
+/* 1 for a stamp at the current interval's very end, before that interval is rolled: what happens
+ * there belongs to the next one. */
+static inline int64_t is_ahead(const struct metrics *m, int64_t time_ps)
+{
+    return time_ps >= m->current.end_ps;
+}
+
 /* The pool of something a replica did. */
 static inline uint32_t served_pool(const struct metrics *m, const struct obs *obs)
 {
@@ -232,6 +239,7 @@ static void take_arrival(struct metrics *m, const struct obs *obs)
     struct metrics_live *live = &m->live[pool];
     live->in_flight++;
     live->in_flight_acc -= t;
+    live->ahead += is_ahead(m, t);
     order_check(&m->ledger, t, request->arrival_ps);
     if (m->per_class) {
         m->class_live[request->class_index].arrived += counted;
@@ -251,8 +259,10 @@ void metrics_route(struct metrics *m, uint32_t pool, const struct request *reque
     struct metrics_live *from = &m->live[m->stray_pool], *to = &m->live[pool];
     from->in_flight--;
     from->in_flight_acc += t;
+    from->ahead -= is_ahead(m, t);
     to->in_flight++;
     to->in_flight_acc -= t;
+    to->ahead += is_ahead(m, t);
 }
 
 static void take_admit(struct metrics *m, const struct obs *obs)
@@ -405,6 +415,7 @@ static void take_end(struct metrics *m, const struct obs *obs)
     cell->emitted += record->emitted_tokens;
     live->in_flight--;
     live->in_flight_acc += t;
+    live->ahead -= is_ahead(m, t);
     order_check(&m->ledger, t, record->end_ps);
     if (__builtin_expect(completed, 1)) {
         check(pool < m->pool_count);
@@ -418,7 +429,10 @@ static void take_end(struct metrics *m, const struct obs *obs)
     if (__builtin_expect(completed && counted, 1)) {
         file_completed(m, &segment->sets[pool], record);
     } else {
-        live->cut += record->outcome == OUTCOME_IN_FLIGHT;
+        if (record->outcome == OUTCOME_IN_FLIGHT) { /* still in flight where the run was cut */
+            live->cut++;
+            live->ahead += is_ahead(m, t);
+        }
         ledger_unusual(m, record, counted);
     }
     if (counted) {
@@ -714,7 +728,8 @@ static void integrals_close(struct metrics *m, int64_t edge_ps)
         int128 value = live->in_flight_acc + (int128)live->in_flight * edge_ps;
         cell->in_flight_ps += value - live->in_flight_mark;
         live->in_flight_mark = value;
-        cell->in_flight_end = (uint64_t)(live->in_flight + live->cut);
+        cell->in_flight_end = (uint64_t)(live->in_flight + live->cut - live->ahead);
+        live->ahead = 0;
     }
 }
 

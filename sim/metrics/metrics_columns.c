@@ -129,7 +129,8 @@ const struct column metrics_hour_key_columns[] = {
 
 const struct column metrics_hour_columns[] = {
     HOUR(TIME, covered_ps, "covered", "s", "time covered",
-         "The part of the interval after warmup: what means and rates divide by."),
+         "The part of the interval after warmup: what means and rates divide by, and all that the "
+         "row holds; an interval before warmup is empty."),
     HOUR(UINT32, is_drain, "is_drain", "1", "row of the drain",
          "1 for the row after the horizon, in which the last requests finish; it is not billed."),
     HOUR(UINT64, requests.arrived, "arrived", "1", "requests arrived",
@@ -147,8 +148,8 @@ const struct column metrics_hour_columns[] = {
     HOUR(UINT64, requests.zero_output, "zero_output", "1", "requests without outputs",
          "Completed requests that asked for no output token: no TTFT, no TPOT; also in completed."),
     HOUR(UINT64, requests.in_flight, "in_flight_end", "1", "requests in flight at the end",
-         "Running or waiting at the end of the interval, all requests; at the end of a run that "
-         "was cut: those cut."),
+         "Running or waiting when the interval ends, all requests (what arrives or ends at that "
+         "very instant belongs to the next); at the end of a run that was cut: those cut."),
     HOUR(UINT64, requests.preemptions, "preemptions", "1", "preemptions",
          "Times a counted request lost its KV blocks and went back to the queue."),
     HOUR(UINT64, tokens.prompt, "tokens_prompt", "1", "prompt tokens",

@@ -48,6 +48,7 @@ struct metrics_launch {
 struct metrics_live {
     int128 state_acc[REPLICA_STATE_COUNT], in_flight_acc;
     int64_t state_count[REPLICA_STATE_COUNT], in_flight, cut;
+    int64_t ahead; /* of in_flight: arrived less ended at the very end of the current segment */
     int128 state_mark[REPLICA_STATE_COUNT], in_flight_mark; /* values at the segment's start */
     struct metrics_launch *launches;                        /* owned; by launch number */
     size_t launch_count, launch_capacity;

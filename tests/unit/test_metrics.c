@@ -190,6 +190,39 @@ static void run_one(struct feed *f, int64_t arrival, uint32_t output, int64_t tt
     feed_end(f, arrival + e2e, &r, OUTCOME_COMPLETED);
 }
 
+/* What arrives or ends at an edge belongs to the row after it, in `in_flight_end` too: the rows'
+ * books balance, whatever is seen before the edge's timer. */
+START_TEST(in_flight_at_an_edge)
+{
+    struct feed f = feed_open(NULL, NULL, 0, 3 * PS_PER_HOUR);
+    int64_t edge = PS_PER_HOUR, last = 3 * PS_PER_HOUR;
+    feed_state(&f, 0, 0, 0, REPLICA_RELEASED, REPLICA_SERVING, 0, 0);
+    struct request_record a = feed_arrive(&f, 0, 1, 1);
+    feed_admit(&f, 0, &a);
+    struct request_record b = feed_arrive(&f, edge, 1, 1), c = feed_arrive(&f, edge, 1, 1);
+    feed_end(&f, edge, &c, OUTCOME_REFUSED);
+    feed_prefill(&f, 0, edge, 1);
+    feed_first(&f, edge, &a);
+    feed_end(&f, edge, &a, OUTCOME_COMPLETED);
+    feed_roll(&f, edge);
+    feed_admit(&f, edge, &b);
+    feed_roll(&f, 2 * PS_PER_HOUR);
+    feed_end(&f, last, &b, OUTCOME_IN_FLIGHT); /* the cut, seen before the last edge's timer */
+    metrics_finish(f.m, last);
+    ck_assert_uint_eq(feed_hour(&f, 0)->requests.in_flight, 1); /* a */
+    ck_assert_uint_eq(feed_hour(&f, 1)->requests.in_flight, 1); /* b */
+    ck_assert_uint_eq(feed_hour(&f, 2)->requests.in_flight, 1); /* b */
+    ck_assert_uint_eq(feed_hour(&f, 3)->requests.in_flight, 1); /* b, cut */
+    for (size_t row = 1, before = 1; row < 3; row++) {
+        const struct metrics_requests *r = &feed_hour(&f, row)->requests;
+        ck_assert_uint_eq(before + r->arrived, r->completed + r->refused + r->in_flight);
+        before = r->in_flight;
+    }
+    ck_assert(feed_audit(&f, false));
+    metrics_free(f.m);
+}
+END_TEST
+
 START_TEST(slo_rules)
 {
     struct metrics_class class = {"chat", 1 * SEC, 50 * MS, 3 * SEC, 0.5};
@@ -477,6 +510,7 @@ START_TEST(columns_are_described)
 END_TEST
 
 FEED_MAIN("metrics", first_token_gaps_and_time_per_token, day_percentiles_from_merged_hours,
-          long_waits_are_not_clipped, hours_by_stamp_not_by_timer, in_flight_is_exact, slo_rules,
-          classes_apart, warmup_is_not_counted, all_refused_prints_the_same_table,
-          gauges_and_scaling_events, two_pools, columns_are_described)
+          long_waits_are_not_clipped, hours_by_stamp_not_by_timer, in_flight_is_exact,
+          in_flight_at_an_edge, slo_rules, classes_apart, warmup_is_not_counted,
+          all_refused_prints_the_same_table, gauges_and_scaling_events, two_pools,
+          columns_are_described)
