@@ -109,3 +109,32 @@ PY
   run env TERM=xterm NO_COLOR=1 script -qec "$FLEETSIM_BIN run small.yaml --no-output --quiet" /dev/null </dev/null
   [[ $output != *$'\033'* ]]
 }
+
+# Numbers of the JSON, the hourly CSV and the result file, from the rows per request alone.
+recomputed() {
+  "$FLEETSIM_BIN" run small.yaml --quiet --force --json -o out.h5 --requests requests.csv \
+    --hourly hourly.csv "$@" >out.json
+  run "$FLEETSIM_PYTHON" "$FLEETSIM_SOURCE_DIR/tests/cli/recompute.py" out.json requests.csv \
+    hourly.csv out.h5
+  [ "$status" -ne 77 ] || skip "$output"
+  assert_status 0
+}
+
+@test "the rows per request give every count, latency, attainment, hour and dollar again" {
+  cp "$FLEETSIM_SOURCE_DIR/tests/cli/small.yaml" .
+  pool='fleet.pools[0]'
+  recomputed
+  recomputed --set warmup=250s --set drain=false --set output.trace_interval=77s
+  recomputed --set workload[0].slo.ttft=60ms --set workload[0].slo.tpot=21ms
+  recomputed --set "$pool.max_queue=1" --set workload[0].arrivals.rate=30/s \
+    --set "$pool.engine.max_num_seqs=4"
+  recomputed --set "$pool.engine.num_gpu_blocks_override=150" \
+    --set 'workload[0].output_tokens={dist: constant, value: 500}' \
+    --set 'workload[0].prompt_tokens={dist: constant, value: 800}'
+  recomputed --set 'workload[0].output_tokens={dist: constant, value: 0}'
+  recomputed --set "$pool.price.billing_increment=60s" --set "$pool.price.billing_minimum=90s" \
+    --set warmup=123s --set "$pool.autoscaler.scale_down_window=10s"
+  # stamps on every edge
+  recomputed --set 'workload[0].arrivals={process: constant, rate: 1/s}' \
+    --set "$pool.step_time={model: constant, step: 1 s}" --set output.trace_interval=7s
+}
