@@ -48,6 +48,16 @@ bootstrap() {
   done <<<"$few"
 }
 
+@test "a run installs every Python package that the analysis scripts ask for" {
+  bootstrap packages run
+  assert_status 0
+  asked=$(grep -o '"python3-[a-z0-9]*"' "$FLEETSIM_SOURCE_DIR/analysis/fleetio.py" | tr -d '"')
+  [ "$(wc -w <<<"$asked")" -ge 5 ]
+  for name in $asked; do
+    grep -qx "$name" <<<"$output"
+  done
+}
+
 # Tools that only write down how they were called. dpkg-query knows just two packages; cmake fails,
 # so that nothing is built.
 fake_system() {
