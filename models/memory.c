@@ -1,6 +1,7 @@
 #include "models/memory.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "sim/base/check.h"
 
@@ -139,15 +140,17 @@ bool memory_check(const struct memory_query *q, const struct memory_plan *plan,
 {
     if (plan->fits)
         return true;
-    char layout[PARALLEL_TEXT_MAX];
+    char layout[PARALLEL_TEXT_MAX], advice[64] = "";
     int64_t gpus = smallest_fit(q);
+    if (gpus > 0)
+        snprintf(advice, sizeof advice, "; %lld GPUs would hold it", (long long)gpus);
     errors_add(errors, SEVERITY_ERROR, where,
                "model '%s' does not fit on %lld x %s as %s: %.1f GB of weights and %.1f GB of "
-               "activations per GPU exceed %.0f %% of %.1f GB by %.1f GB%s%.0lld%s",
+               "activations per GPU exceed %.0f %% of %.1f GB by %.1f GB%s",
                q->llm->name, (long long)parallel_gpus(&q->parallel), q->gpu->name,
                parallel_text(&q->parallel, layout), (plan->weight_rest + plan->weight_expert) / 1e9,
                plan->activations / 1e9, q->utilization * 100, plan->hbm / 1e9, -plan->kv_pool / 1e9,
-               gpus ? "; " : "", (long long)gpus, gpus ? " GPUs would hold it" : "");
+               advice);
     return false;
 }
 

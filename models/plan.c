@@ -13,6 +13,12 @@ static double up(double gpus)
     return ceil(gpus - CEIL_SLACK);
 }
 
+/* In whole replicas. */
+static double whole(const struct plan_input *in, double gpus)
+{
+    return up(gpus / in->gpus_per_replica) * in->gpus_per_replica;
+}
+
 struct plan_input plan_input_default(void)
 {
     return (struct plan_input){.users = NAN,
@@ -49,11 +55,11 @@ static void estimate_gpus(const struct plan_input *in, const double hourly[PLAN_
     r->decode_gpus = r->peak_decode_tokens_per_s / in->decode_tokens_per_s;
     r->prefill_gpus = r->peak_prefill_tokens_per_s / in->prefill_tokens_per_s;
     r->gpus_exact = (r->decode_gpus + r->prefill_gpus) / in->utilization;
-    r->gpus_peak = up(r->gpus_exact);
+    r->gpus_peak = whole(in, r->gpus_exact);
     r->peak_gpu_hours = r->gpus_peak * PLAN_HOURS;
     double average = r->gpus_exact / in->peak_factor;
     for (int h = 0; h < PLAN_HOURS; h++) {
-        r->hourly_gpus[h] = up(average * hourly[h]);
+        r->hourly_gpus[h] = whole(in, average * hourly[h]);
         r->ideal_gpu_hours += r->hourly_gpus[h];
         r->work_gpu_hours += average * hourly[h] * in->utilization;
     }
@@ -112,8 +118,7 @@ static double own_usd(const struct plan_input *in, const struct plan_result *r,
 {
     double average = r->gpus_exact / in->peak_factor * volume, hours = 0, most = 0;
     for (int h = 0; h < PLAN_HOURS; h++) {
-        double replicas = up(average * hourly[h] / in->gpus_per_replica);
-        double gpus = (replicas < 1 ? 1 : replicas) * in->gpus_per_replica;
+        double gpus = fmax(whole(in, average * hourly[h]), in->gpus_per_replica);
         hours += gpus;
         most = gpus > most ? gpus : most;
     }

@@ -47,8 +47,8 @@ struct plan_result {
     double peak_prefill_tokens_per_s, peak_decode_tokens_per_s;
     double decode_gpus, prefill_gpus; /* at 100 % */
     double gpus_exact;                /* at the target utilisation */
-    double gpus_peak;                 /* rounded up */
-    double hourly_gpus[PLAN_HOURS];   /* rounded up each hour */
+    double gpus_peak;                 /* rounded up to whole replicas */
+    double hourly_gpus[PLAN_HOURS];   /* the same, each hour */
     double peak_gpu_hours;            /* per day, provisioned for the peak */
     double ideal_gpu_hours;           /* per day, following the curve */
     double work_gpu_hours;            /* per day, at 100 % utilisation, not rounded */

@@ -68,6 +68,16 @@ static double embedding_element(int storage)
     return slower(storage_bytes(storage), storage_bytes(STORAGE_BF16));
 }
 
+/* Grouped GEMMs compute whole tiles. A kernel that widens stored weights (4 bits computed in BF16)
+ * takes tiles that are smaller in that ratio: it is built for streaming. */
+static double tile_rows(const struct roofline_config *c)
+{
+    static const double math_bits[MATH_COUNT] = {16, 8, 4};
+    enum storage stored = (enum storage)c->precision.experts;
+    double ratio = llm_storage_bits(stored) / math_bits[memory_math(c->gpu, stored)];
+    return c->factors.expert_rows * (ratio < 1 ? ratio : 1);
+}
+
 static void prepare_weights(struct roofline *r)
 {
     const struct roofline_config *c = &r->config;
@@ -88,6 +98,7 @@ static void prepare_weights(struct roofline *r)
     math = peak[memory_math(c->gpu, (enum storage)c->precision.experts)];
     r->expert_stream_s = expert * storage_bytes(c->precision.experts) / stream;
     r->expert_token_s = 2 * expert / (c->factors.compute * math);
+    r->expert_rows = tile_rows(c);
     for (size_t i = 0; i < sizeof r->distinct / sizeof *r->distinct; i++)
         r->distinct[i] = llm_distinct_experts(llm, (double)i);
 }
@@ -233,7 +244,7 @@ static struct roofline_parts constant_parts(const struct roofline *r, const stru
                   slower(r->head_stream_s, (s->rank_decodes + s->rank_prefills) * r->head_token_s);
     if (r->moe_layers > 0) {
         double touched = distinct_experts(r, s->tokens);
-        double pairs = s->tokens * (double)c->llm->moe.top_k + touched * c->factors.expert_rows;
+        double pairs = s->tokens * (double)c->llm->moe.top_k + touched * r->expert_rows;
         p.experts_s = slower(touched * r->expert_stream_s, pairs * r->expert_token_s);
     }
     p.attention_s = s->rank_decodes * r->sequence_s + s->rank_tokens * r->query_s;

@@ -68,6 +68,7 @@ struct roofline {
     double head_token_s;
     double expert_stream_s; /* streaming one expert of every MoE layer */
     double expert_token_s;  /* computing one token-expert pair in every MoE layer */
+    double expert_rows;     /* padding of every touched expert, in tokens */
     double sequence_s;      /* linear state in and out, per decode */
     double query_s;         /* linear attention, per token */
     double layer_s;         /* overhead of the stage's layers */

@@ -24,7 +24,7 @@ static const struct field affine_fields[] = {
      .kind = FIELD_TIME,
      .offset = offsetof(struct affine_config, per_kv_token_ps),
      .fallback = "0 s",
-     .max = 1e-3,
+     .max = 1e-4,
      .doc = "Added for each KV token stored before the iteration by the sequences in it"},
     {0},
 };

@@ -33,6 +33,10 @@ extern const struct command cmd_run_command;
 extern const struct command cmd_compare_command;
 extern const struct command cmd_check_command;
 extern const struct command cmd_explain_command;
+extern const struct command cmd_plan_command;
+extern const struct command cmd_layout_command;
+extern const struct command cmd_levers_command;
+extern const struct command cmd_list_command;
 
 /* NULL-terminated, in the order of the help. */
 extern const struct command *const command_table[];

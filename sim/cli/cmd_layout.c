@@ -1,0 +1,481 @@
+/* fleetsim layout: which ways of splitting a model over GPUs fit, and what each costs per step. */
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/layout.h"
+#include "models/moe_load.h"
+#include "sim/base/time.h"
+#include "sim/cli/command.h"
+#include "sim/cli/json.h"
+#include "sim/cli/setup.h"
+#include "sim/cli/text.h"
+#include "sim/run/deployment.h"
+
+enum { LAYOUTS_SHOWN = 24, GPUS_MAX = 4096 };
+
+struct layout_values {
+    const char *model, *gpu, *nodes, *gpus, *weights, *experts, *kv, *chunk, *batch, *context,
+        *tpot, *efficiency, *dedup;
+    bool sheet, all, json;
+};
+
+#define OPTION(key, hint, text)                                                                    \
+    {                                                                                              \
+#key, 0, OPTIONS_TEXT, offsetof(struct layout_values, key), hint, text                     \
+    }
+static const struct options_spec layout_specs[] = {
+    OPTION(model, "NAME|PATH", "the model (required)"),
+    OPTION(gpu, "NAME|PATH", "the GPU (required)"),
+    OPTION(nodes, "N", "servers (1)"),
+    OPTION(gpus, "N", "GPUs in all, instead of whole servers"),
+    OPTION(weights, "FORMAT", "of the weights: bf16, fp8, nvfp4, mxfp4, int4 (the model's usual)"),
+    OPTION(experts, "FORMAT", "of routed experts"),
+    OPTION(kv, "FORMAT", "of the KV cache: bf16 or fp8"),
+    OPTION(chunk, "N", "prompt tokens of a prefill step (16384)"),
+    OPTION(batch, "N", "sequences of a decode step (256)"),
+    OPTION(context, "N", "stored tokens per sequence (4096)"),
+    OPTION(tpot, "TIME", "limit on the time per output token (50 ms)"),
+    OPTION(efficiency, "SHARE", "of the dense peak in the textbook columns (50 %)"),
+    OPTION(dedup, "none|gpu|node", "how often a token is sent to experts that sit together (none)"),
+    {"sheet", 0, OPTIONS_FLAG, offsetof(struct layout_values, sheet), NULL,
+     "memory as on the data sheet, not as the driver reports it"},
+    {"all", 0, OPTIONS_FLAG, offsetof(struct layout_values, all), NULL,
+     "every layout, not the usual ones only"},
+    {"json", 0, OPTIONS_FLAG, offsetof(struct layout_values, json), NULL,
+     "print one JSON object and nothing else"},
+    {0},
+};
+
+struct layout_ask {
+    const struct llm_spec *llm;
+    const struct gpu_spec *gpu;
+    struct precision precision;
+    int64_t gpus;
+    double chunk, batch, context, tpot_s, efficiency;
+    int dedup;
+    bool sheet, all;
+};
+
+struct layout_row {
+    struct parallel parallel;
+    struct memory_plan memory;
+    struct layout_step prefill;          /* textbook */
+    struct roofline_parts decode, chunk; /* fitted */
+    double decode_comm_s, chunk_comm_s;
+    double output_rate; /* tokens/s per GPU at the batch */
+    bool batch_fits;
+};
+
+struct layout_result {
+    struct layout_row *rows; /* arena */
+    size_t count, valid;
+    const struct layout_row *best;  /* most output per GPU under the limit; NULL: none */
+    const struct layout_row *quiet; /* least communication over computing */
+    enum layout_reason reason;
+    double crossover;
+};
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+static bool real_read(const char *text, const char *option, enum unit unit, double fallback,
+                      double low, double high, double *value, struct errors *errors)
+{
+    char why[128] = "";
+    *value = fallback;
+    if (!text)
+        return true;
+    bool ok = units_parse_real(text, unit, value, why, sizeof why);
+    if (ok && (*value < low || *value > high)) {
+        snprintf(why, sizeof why, "must be from %g to %g", low, high);
+        ok = false;
+    }
+    if (!ok)
+        errors_add(errors, SEVERITY_ERROR, NULL, "--%s '%s': %s", option, text, why);
+    return ok;
+}
+
+static bool choice_read(const char *text, const char *option, const char *const *names, int *value,
+                        struct errors *errors)
+{
+    if (!text)
+        return true;
+    for (int i = 0; names[i]; i++) {
+        if (strcmp(names[i], text) == 0) {
+            *value = i;
+            return true;
+        }
+    }
+    const char *near = errors_nearest(text, names);
+    errors_add(errors, SEVERITY_ERROR, NULL, "--%s '%s' is not known%s%s%s", option, text,
+               near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return false;
+}
+
+static bool ask_read(const struct layout_values *v, struct layout_ask *ask, struct arena *arena,
+                     struct errors *errors)
+{
+    static const char *const kv_names[] = {"bf16", "fp8", NULL};
+    double nodes, gpus;
+    bool ok = real_read(v->nodes, "nodes", UNIT_NONE, 1, 1, GPUS_MAX, &nodes, errors);
+    ok &= real_read(v->gpus, "gpus", UNIT_NONE, 0, 1, GPUS_MAX, &gpus, errors);
+    ok &= real_read(v->chunk, "chunk", UNIT_TOKENS, 16384, 1, 1e7, &ask->chunk, errors);
+    ok &= real_read(v->batch, "batch", UNIT_NONE, 256, 1, 1e6, &ask->batch, errors);
+    ok &= real_read(v->context, "context", UNIT_TOKENS, 4096, 1, 1e8, &ask->context, errors);
+    ok &= real_read(v->tpot, "tpot", UNIT_TIME, 0.05, 1e-6, 1e3, &ask->tpot_s, errors);
+    ok &= real_read(v->efficiency, "efficiency", UNIT_FRACTION, 0.5, 1e-3, 1, &ask->efficiency,
+                    errors);
+    struct precision chosen = {-1, -1, -1};
+    ok &= choice_read(v->weights, "weights", llm_storage_names, &chosen.weights, errors);
+    ok &= choice_read(v->experts, "experts", llm_storage_names, &chosen.experts, errors);
+    ok &= choice_read(v->kv, "kv", kv_names, &chosen.kv, errors);
+    ask->dedup = DEDUP_NONE;
+    ok &= choice_read(v->dedup, "dedup", collective_dedup_names, &ask->dedup, errors);
+    ask->llm = catalog_llm(v->model, arena, errors, NULL);
+    ask->gpu = catalog_gpu(v->gpu, arena, errors, NULL);
+    if (!ok || !ask->llm || !ask->gpu)
+        return false;
+    ask->precision = llm_precision(ask->llm, &chosen);
+    ask->gpus = v->gpus ? (int64_t)gpus : (int64_t)nodes * ask->gpu->node;
+    ask->sheet = v->sheet;
+    ask->all = v->all;
+    if (ask->gpus > GPUS_MAX) {
+        errors_add(errors, SEVERITY_ERROR, NULL, "%lld GPUs: at most %d are tried",
+                   (long long)ask->gpus, GPUS_MAX);
+        return false;
+    }
+    return true;
+}
+
+/* ---- evaluating ----------------------------------------------------------------------------- */
+
+/* Layouts that are deployed: tensor inside a server, and experts whole over all of a stage. */
+static bool layout_usual(const struct layout_ask *ask, const struct parallel *p)
+{
+    if (p->tensor > ask->gpu->domain)
+        return false;
+    return ask->llm->moe.experts == 0 || p->expert == parallel_stage_gpus(p);
+}
+
+static struct memory_query memory_of(const struct layout_ask *ask, const struct parallel *p)
+{
+    struct memory_query q = memory_query(ask->llm, ask->gpu, p);
+    q.precision = ask->precision;
+    q.sheet = ask->sheet;
+    return q;
+}
+
+static void row_fill(const struct layout_ask *ask, struct layout_row *row, struct roofline *r,
+                     struct arena *arena)
+{
+    enum storage worked =
+        (enum storage)(ask->llm->moe.experts > 0 ? ask->precision.experts : ask->precision.weights);
+    struct layout_query q = {.llm = ask->llm,
+                             .gpu = ask->gpu,
+                             .parallel = row->parallel,
+                             .tokens = ask->chunk,
+                             .flops_per_s = ask->efficiency *
+                                            ask->gpu->peak_flops[memory_math(ask->gpu, worked)],
+                             .dedup = (enum dedup)ask->dedup,
+                             .dispatch_element = 1,
+                             .combine_element = 2,
+                             .hidden_element = 2};
+    row->prefill = layout_step(&q);
+    struct deployment d = {.llm = ask->llm,
+                           .gpu = ask->gpu,
+                           .parallel = row->parallel,
+                           .precision = ask->precision,
+                           .memory = row->memory};
+    struct roofline_config *config = deployment_roofline(&d, arena);
+    if (!roofline_init(r, config, NULL, NULL))
+        return;
+    struct step_batch decode = {.decodes = (uint32_t)ask->batch,
+                                .decode_kv = (int64_t)(ask->batch * ask->context)};
+    /* The chunk is made of prompts of `context` tokens. */
+    double prompts = ceil(ask->chunk / ask->context), each = ask->chunk / prompts;
+    struct step_batch chunk = {.prefills = (uint32_t)prompts,
+                               .prefill_tokens = (uint32_t)ask->chunk,
+                               .prefill_pairs = (int64_t)(ask->chunk * each / 2),
+                               .prefill_squares = (int64_t)(ask->chunk * each)};
+    row->decode = roofline_parts(r, &decode);
+    row->chunk = roofline_parts(r, &chunk);
+    row->decode_comm_s = row->decode.reduce_s + row->decode.exchange_s + row->decode.hop_s;
+    row->chunk_comm_s = row->chunk.reduce_s + row->chunk.exchange_s + row->chunk.hop_s;
+    row->output_rate = ask->batch / row->decode.total_s / (double)ask->gpus;
+    row->batch_fits = memory_sequences(&row->memory, &row->parallel, ask->context) >= ask->batch;
+}
+
+static int row_compare(const void *a_, const void *b_)
+{
+    const struct layout_row *a = a_, *b = b_;
+    if (a->batch_fits != b->batch_fits)
+        return a->batch_fits ? -1 : 1;
+    return (a->output_rate < b->output_rate) - (a->output_rate > b->output_rate);
+}
+
+static double comm_ratio(const struct layout_row *row)
+{
+    double computing = row->chunk.total_s - row->chunk_comm_s;
+    return row->prefill.collectives > 0 ? row->prefill.ratio : row->chunk_comm_s / computing;
+}
+
+static void evaluate(const struct layout_ask *ask, struct layout_result *out, struct arena *arena)
+{
+    struct parallel_list list = parallel_enumerate(ask->llm, ask->gpus, arena);
+    struct roofline *r = arena_alloc(arena, sizeof *r);
+    *out = (struct layout_result){.rows = arena_alloc(arena, (list.count + 1) * sizeof *out->rows)};
+    for (size_t i = 0; i < list.count; i++) {
+        struct layout_row row = {.parallel = list.items[i]};
+        if (!ask->all && !layout_usual(ask, &row.parallel))
+            continue;
+        out->valid++;
+        struct memory_query q = memory_of(ask, &row.parallel);
+        row.memory = memory_plan(&q);
+        if (!row.memory.fits)
+            continue;
+        row_fill(ask, &row, r, arena);
+        out->rows[out->count++] = row;
+    }
+    qsort(out->rows, out->count, sizeof *out->rows, row_compare);
+    for (size_t i = 0; i < out->count; i++) {
+        const struct layout_row *row = &out->rows[i];
+        if (!out->best && row->batch_fits && row->decode.total_s <= ask->tpot_s)
+            out->best = row;
+        if (row->batch_fits && (!out->quiet || comm_ratio(row) < comm_ratio(out->quiet)))
+            out->quiet = row;
+    }
+    struct parallel one = {1, 1, 1, 1};
+    struct memory_query q = memory_of(ask, &one);
+    double kv = ask->batch * llm_kv_bytes(ask->llm, (enum storage)ask->precision.kv, ask->context);
+    out->reason = layout_reason(&q, kv, ask->tpot_s);
+    if (ask->llm->moe.experts > 0) {
+        struct exchange_shape shape =
+            collective_exchange_shape(parallel_domain_ranks(ask->gpus, ask->gpu));
+        struct exchange x = collective_exchange(ask->gpu, ask->llm, &shape);
+        out->crossover = collective_exchange_crossover(&x);
+    }
+}
+
+/* ---- printing ------------------------------------------------------------------------------- */
+
+static void print_memory(const struct layout_ask *ask, const struct layout_result *result)
+{
+    struct memory_weights w = memory_weights(ask->llm, &ask->precision);
+    double hbm = hardware_hbm(ask->gpu, !ask->sheet), all = hbm * (double)ask->gpus;
+    printf("%s on %lld x %s\n", ask->llm->name, (long long)ask->gpus, ask->gpu->name);
+    printf("  weights   %s GB (%s%s%s)", text_real(w.total / 1e9, 1).s,
+           llm_storage_names[ask->precision.weights], ask->llm->moe.experts > 0 ? ", experts " : "",
+           ask->llm->moe.experts > 0 ? llm_storage_names[ask->precision.experts] : "");
+    if (w.experts > 0)
+        printf(": experts %s, the rest %s", text_real(w.experts / 1e9, 1).s,
+               text_real(w.rest / 1e9, 1).s);
+    printf("\n  memory    %lld x %s = %s GB (%s)\n", (long long)ask->gpus,
+           text_real(hbm / 1e9, 1).s, text_real(all / 1e9, 1).s,
+           ask->sheet ? "data sheet" : "as the driver reports it; --sheet for the data sheet");
+    struct llm_kv kv = llm_kv(ask->llm, (enum storage)ask->precision.kv);
+    printf("  KV        %s B per token (%s), %s MB per sequence whatever its length\n",
+           text_real(kv.per_token + kv.indexer_per_token, 0).s,
+           llm_storage_names[ask->precision.kv], text_real((kv.window + kv.state) / 1e6, 1).s);
+    printf("  split because: %s\n", layout_reason_names[result->reason]);
+    if (w.total > all)
+        printf("  does not fit: the weights alone exceed all memory by %s GB\n",
+               text_real((w.total - all) / 1e9, 1).s);
+    else
+        printf("  %zu of %zu layouts fit%s\n", result->count, result->valid,
+               ask->all ? "" : " (usual ones; --all for every division)");
+}
+
+static void print_rows(const struct layout_ask *ask, const struct layout_result *result)
+{
+    static const char *const head[2][13] = {{"", "weights", "KV", "prefill", "", "", "", "decode",
+                                             "", "", "all-to-", "busiest", "tok/s"},
+                                            {"layout", "GB/GPU", "sequences", "compute", "comm.",
+                                             "ratio", "chunk ms", "step ms", "comm. ms", "share",
+                                             "alls", "GPU", "per GPU"}};
+    struct text_table table;
+    text_table_init(&table, 13, 2, 1);
+    for (int h = 0; h < 2; h++) {
+        struct text *row = text_table_row(&table, false);
+        for (int i = 0; i < 13; i++)
+            snprintf(row[i].s, sizeof row[i].s, "%s", head[h][i]);
+    }
+    for (size_t i = 0; i < result->count && i < LAYOUTS_SHOWN; i++) {
+        const struct layout_row *l = &result->rows[i];
+        struct text *row = text_table_row(&table, i == 0);
+        char layout[PARALLEL_TEXT_MAX];
+        snprintf(row[0].s, sizeof row[0].s, "%.46s", parallel_text(&l->parallel, layout));
+        row[1] = text_real((l->memory.weight_rest + l->memory.weight_expert) / 1e9, 1);
+        row[2] = text_real(memory_sequences(&l->memory, &l->parallel, ask->context), 0);
+        row[3] = text_real(l->prefill.compute_s * 1e3, 3);
+        row[4] = text_real(l->prefill.exchange_s * 1e3, 3);
+        row[5] = text_percent(l->prefill.ratio, 1);
+        row[6] = text_real(l->chunk.total_s * 1e3, 0);
+        row[7] = text_real(l->decode.total_s * 1e3, 1);
+        row[8] = text_real(l->decode_comm_s * 1e3, 1);
+        row[9] = text_percent(l->decode_comm_s / l->decode.total_s, 0);
+        row[10] = text_real(l->prefill.collectives, 0);
+        row[11] =
+            text_real(moe_load_uniform(
+                          (double)parallel_stage_gpus(&l->parallel),
+                          ask->llm->moe.experts > 0 ? ask->batch * (double)ask->llm->moe.top_k : 0),
+                      2);
+        row[12] = text_real(l->output_rate, 1);
+    }
+    text_table_print(&table, stdout);
+    text_table_free(&table);
+    if (result->count > LAYOUTS_SHOWN)
+        printf("… and %zu more (--json has all)\n", result->count - LAYOUTS_SHOWN);
+    printf(
+        "\nprefill: one layer of a chunk of %s tokens, ms: 2 x active / layers at %s of the dense "
+        "peak, all-to-all at line rate\n(dedup: %s), their ratio in %%; chunk ms: the whole chunk "
+        "by the fitted model. decode: %s sequences at %s stored\ntokens by the fitted model, ms, "
+        "and the share of messages in %%; all-to-alls per token; busiest GPU / mean of expert\n"
+        "load at this batch, uniform routing.\n",
+        text_real(ask->chunk, 0).s, text_plain(ask->efficiency).s,
+        collective_dedup_names[ask->dedup], text_real(ask->batch, 0).s,
+        text_real(ask->context, 0).s);
+}
+
+static void print_recommendation(const struct layout_ask *ask, const struct layout_result *result)
+{
+    char best[PARALLEL_TEXT_MAX], quiet[PARALLEL_TEXT_MAX];
+    if (result->crossover > 0)
+        printf("\nAn all-to-all inside the domain turns from latency-bound to bandwidth-bound at "
+               "about "
+               "%s MB per GPU.\n",
+               text_real(result->crossover / 1e6, 1).s);
+    if (!result->best) {
+        printf("\nNo layout holds %s sequences of %s tokens within %s ms per token.\n",
+               text_real(ask->batch, 0).s, text_real(ask->context, 0).s,
+               text_plain(ask->tpot_s * 1e3).s);
+        return;
+    }
+    parallel_text(&result->best->parallel, best);
+    parallel_text(&result->quiet->parallel, quiet);
+    printf("\nRecommended: %s: the most output per GPU (%s tok/s) within %s ms per token.\n", best,
+           text_real(result->best->output_rate, 1).s, text_plain(ask->tpot_s * 1e3).s);
+    if (result->quiet == result->best)
+        printf("It also communicates least for its computing.\n");
+    else
+        printf(
+            "Least communication for its computing: %s (%s %% against %s %% in prefill); prefer it "
+            "when messages cannot be\noverlapped or the network is shared.\n",
+            quiet, text_percent(comm_ratio(result->quiet), 1).s,
+            text_percent(comm_ratio(result->best), 1).s);
+}
+
+static void print_json(const struct layout_ask *ask, const struct layout_result *result)
+{
+    struct json json;
+    struct memory_weights w = memory_weights(ask->llm, &ask->precision);
+    char text[PARALLEL_TEXT_MAX];
+    json_init(&json, stdout);
+    json_object(&json, NULL);
+    json_text(&json, "model", ask->llm->name);
+    json_text(&json, "gpu", ask->gpu->name);
+    json_int(&json, "gpus", ask->gpus);
+    json_real(&json, "weight_bytes", w.total);
+    json_real(&json, "expert_bytes", w.experts);
+    json_real(&json, "memory_bytes", hardware_hbm(ask->gpu, !ask->sheet) * (double)ask->gpus);
+    json_bool(&json, "fits", result->count > 0);
+    json_text(&json, "reason", layout_reason_names[result->reason]);
+    json_real(&json, "crossover_bytes", result->crossover > 0 ? result->crossover : NAN);
+    json_text(&json, "recommended",
+              result->best ? parallel_text(&result->best->parallel, text) : NULL);
+    json_list(&json, "layouts");
+    for (size_t i = 0; i < result->count; i++) {
+        const struct layout_row *l = &result->rows[i];
+        json_object(&json, NULL);
+        json_text(&json, "layout", parallel_text(&l->parallel, text));
+        json_int(&json, "tensor", l->parallel.tensor);
+        json_int(&json, "pipeline", l->parallel.pipeline);
+        json_int(&json, "expert", l->parallel.expert);
+        json_int(&json, "attention_data", l->parallel.attention_data);
+        json_real(&json, "weight_bytes_per_gpu", l->memory.weight_rest + l->memory.weight_expert);
+        json_real(&json, "kv_tokens", l->memory.kv_tokens);
+        json_real(&json, "sequences", memory_sequences(&l->memory, &l->parallel, ask->context));
+        json_real(&json, "prefill_layer_compute_s", l->prefill.compute_s);
+        json_real(&json, "prefill_layer_exchange_s", l->prefill.exchange_s);
+        json_real(&json, "prefill_ratio", l->prefill.ratio);
+        json_real(&json, "link_bytes_per_layer", l->prefill.link_bytes);
+        json_real(&json, "network_bytes_per_layer", l->prefill.network_bytes);
+        json_real(&json, "collectives_per_token", l->prefill.collectives);
+        json_real(&json, "boundary_bytes", l->prefill.boundary_bytes);
+        json_real(&json, "boundary_s", l->prefill.boundary_s);
+        json_real(&json, "chunk_s", l->chunk.total_s);
+        json_real(&json, "decode_step_s", l->decode.total_s);
+        json_real(&json, "decode_communication_s", l->decode_comm_s);
+        json_real(&json, "output_tokens_per_s_per_gpu", l->output_rate);
+        json_bool(&json, "batch_fits", l->batch_fits);
+        json_object_end(&json);
+    }
+    json_list_end(&json);
+    json_object_end(&json);
+}
+
+static bool layout_with(const struct layout_values *values, struct arena *arena,
+                        struct errors *errors)
+{
+    struct layout_ask ask;
+    struct layout_result result;
+    if (!ask_read(values, &ask, arena, errors))
+        return false;
+    memory_warn_math(ask.llm, ask.gpu, &ask.precision, errors, NULL);
+    evaluate(&ask, &result, arena);
+    if (result.valid == 0) {
+        errors_add(errors, SEVERITY_ERROR, NULL, "no layout of %lld GPUs divides '%s'",
+                   (long long)ask.gpus, ask.llm->name);
+        return false;
+    }
+    if (values->json) {
+        print_json(&ask, &result);
+        return true;
+    }
+    print_memory(&ask, &result);
+    if (result.count > 0) {
+        putchar('\n');
+        print_rows(&ask, &result);
+        print_recommendation(&ask, &result);
+    }
+    return true;
+}
+
+static int layout_run(const void *values_, const struct options_list *operands)
+{
+    const struct layout_values *values = values_;
+    (void)operands;
+    if (!values->model || !values->gpu) {
+        fputs("fleetsim layout: give --model and --gpu\n`fleetsim help layout` shows how it is "
+              "used\n",
+              stderr);
+        return COMMAND_BAD_USAGE;
+    }
+    struct arena arena;
+    struct errors errors;
+    arena_init(&arena);
+    errors_init(&errors);
+    bool ok = layout_with(values, &arena, &errors);
+    setup_errors_print(&errors);
+    errors_free(&errors);
+    arena_free(&arena);
+    return ok ? COMMAND_OK : COMMAND_BAD_INPUT;
+}
+
+const struct command cmd_layout_command = {
+    .name = "layout",
+    .summary = "which ways of splitting a model over GPUs fit, and what each costs per step",
+    .operands = NULL,
+    .operands_min = 0,
+    .operands_max = 0,
+    .options = layout_specs,
+    .options_size = sizeof(struct layout_values),
+    .text =
+        "Tensor (TP), pipeline (PP), expert (EP) and attention-data (DP) parallel layouts of all\n"
+        "the GPUs: memory, one layer of a prefill chunk by the textbook, whole steps by the\n"
+        "fitted model, sorted by output per GPU.\n",
+    .example = "fleetsim layout --model kimi-k3 --gpu h200-sxm --nodes 2\n"
+               "fleetsim layout --model llama-3.1-70b --gpu h100-sxm --gpus 2 --batch 64\n",
+    .run = layout_run,
+};
