@@ -21,6 +21,30 @@ void check_context(int64_t time_ps, int64_t actor)
     context.actor = actor;
 }
 
+/* Printed by hand: what formats times elsewhere may itself be what failed. */
+static void print_context(void)
+{
+    if (context.known) {
+        fprintf(stderr, "\n  at simulated time %" PRId64 " ps", context.time_ps);
+        if (context.actor >= 0) {
+            fprintf(stderr, ", actor %" PRId64, context.actor);
+        }
+    }
+}
+
+void check_limit_fail(const char *fmt, ...)
+{
+    va_list args;
+    fflush(stdout);
+    fputs("fleetsim: error: ", stderr);
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    print_context();
+    fputc('\n', stderr);
+    exit(EXIT_FAILURE);
+}
+
 void check_fail(const char *file, int line, const char *expression, const char *fmt, ...)
 {
     fflush(stdout);
@@ -32,13 +56,7 @@ void check_fail(const char *file, int line, const char *expression, const char *
         vfprintf(stderr, fmt, args);
         va_end(args);
     }
-    if (context.known) {
-        /* Printed by hand: what formats times elsewhere may itself be what failed. */
-        fprintf(stderr, "\n  at simulated time %" PRId64 " ps", context.time_ps);
-        if (context.actor >= 0) {
-            fprintf(stderr, ", actor %" PRId64, context.actor);
-        }
-    }
+    print_context();
     fputs("\n  this is a fault of the program, not of its input\n", stderr);
     fflush(stderr);
     abort();

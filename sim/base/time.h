@@ -23,7 +23,8 @@ static inline int64_t time_add(int64_t a, int64_t b)
 {
     int64_t sum;
     bool overflow = __builtin_add_overflow(a, b, &sum);
-    check_msg(!overflow, "simulated time passed 106 days: the drain of an overloaded fleet?");
+    check_limit(!overflow, "simulated time passed 106 days: steps far too slow, or the drain of an "
+                           "overloaded fleet");
     return sum;
 }
 

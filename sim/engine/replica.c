@@ -58,8 +58,9 @@ static int64_t law_time(const struct step_law *law, uint32_t n)
     bool overflow = __builtin_mul_overflow(law->base_ps, (int64_t)n, &linear);
     overflow |= __builtin_mul_overflow(law->slope_ps, (int64_t)n * ((int64_t)n - 1) / 2, &ramp);
     overflow |= __builtin_add_overflow(linear, ramp, &sum);
-    check_msg(!overflow && sum > 0, "a span of %u iterations of %lld + %lld i ps", n,
-              (long long)law->base_ps, (long long)law->slope_ps);
+    check_limit(!overflow, "%u iterations of %lld + %lld i ps pass the clock's 106 days", n,
+                (long long)law->base_ps, (long long)law->slope_ps);
+    check(sum > 0);
     return sum;
 }
 

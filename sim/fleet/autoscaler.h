@@ -29,6 +29,9 @@ struct autoscaler_type {
     /* Per-pool state from the filled config; NULL where none is needed. */
     void *(*create)(const void *config);
     void (*destroy)(void *state);
+    /* What is wrong with a filled config that its table cannot tell, as text; NULL: nothing. The
+     * function itself may be NULL. */
+    const char *(*refuse)(const void *config);
     /* Between decisions; the first is at time 0, after the arrivals of that instant. TIME_NEVER:
      * none is ever taken. */
     int64_t (*interval)(const void *config);

@@ -219,7 +219,17 @@ static void decide(void *state, const struct autoscaler_signal *signal,
                              config->min_replicas, config->max_replicas);
 }
 
+static const char *refuse(const void *config_)
+{
+    const struct target_config *config = config_;
+    if (config->metric == METRIC_UTILIZATION && config->target > 1) {
+        return "a target above 1 (100 %) is out of reach: utilization is a share";
+    }
+    return NULL;
+}
+
 static const struct autoscaler_type target_type = {
+    .refuse = refuse,
     .create = create,
     .destroy = destroy,
     .interval = interval,

@@ -383,6 +383,9 @@ static void decide(struct fleet *f, uint32_t index, int64_t t)
 
 void fleet_timer(struct fleet *f, enum fleet_timer kind, uint64_t payload, int64_t t)
 {
+    if (f->cut) {
+        return; /* nothing begins after the cut */
+    }
     check_context(t, -1);
     f->totals.events++;
     if (kind == FLEET_TIMER_DECIDE) {

@@ -61,6 +61,11 @@ static void check_scaling(struct check *c, const struct pool_config *pool, size_
 {
     char path[PATH_MAX_TEXT];
     const struct autoscaler_type *type = pool->autoscaler.type->ops;
+    const char *why = type->refuse != NULL ? type->refuse(pool->autoscaler.config) : NULL;
+    if (why != NULL) {
+        REFUSE(c, pool_path(path, i, "autoscaler"), "autoscaler %s: %s",
+               pool->autoscaler.type->name, why);
+    }
     uint32_t min, max, initial;
     type->limits(pool->autoscaler.config, &min, &max, &initial);
     if (min > max) {
@@ -95,6 +100,17 @@ static void check_price(struct check *c, const struct pool_config *pool, size_t 
     }
 }
 
+/* Names become columns of CSV files. */
+static bool name_is_plain(const char *name)
+{
+    for (const char *p = name; *p != '\0'; p++) {
+        if ((unsigned char)*p < ' ' || *p == 127 || *p == ',' || *p == '"') {
+            return false;
+        }
+    }
+    return name[0] != '\0';
+}
+
 static void check_pools(struct check *c, const struct run_config *config)
 {
     char path[PATH_MAX_TEXT];
@@ -105,8 +121,12 @@ static void check_pools(struct check *c, const struct run_config *config)
                 REFUSE(c, pool_path(path, i, "name"), "two pools are called '%s'", pool->name);
             }
         }
-        if (pool->name[0] == '\0' || strcmp(pool->name, "all") == 0) {
-            REFUSE(c, pool_path(path, i, "name"), "a pool cannot be called '%s'", pool->name);
+        if (!name_is_plain(pool->name) || strcmp(pool->name, "all") == 0) {
+            REFUSE(
+                c, pool_path(path, i, "name"),
+                "a pool cannot be called '%s': a name is not empty, not 'all', and has no commas, "
+                "quotes or control characters",
+                pool->name);
         }
         check_engine(c, pool, i);
         check_parallel(c, pool, i);

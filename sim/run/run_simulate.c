@@ -1,4 +1,5 @@
 /* The event loop. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,12 +177,14 @@ static void timer(struct loop *loop, const struct event *event)
     }
 }
 
+/* Past the horizon with nobody in flight. What else is due at the horizon itself still happens. */
 static bool over(const struct loop *loop)
 {
-    const struct run *run = loop->run;
+    struct run *run = loop->run;
     return loop->failed ||
            (loop->now_ps >= run->config.horizon_ps && !loop->arrivals_left &&
-            fleet_in_flight(run->fleet) == 0 && metrics_next_edge(run->metrics) == TIME_NEVER);
+            fleet_in_flight(run->fleet) == 0 && metrics_next_edge(run->metrics) == TIME_NEVER &&
+            event_queue_peek_time(&run->queue) > run->config.horizon_ps);
 }
 
 static void loop_run(struct loop *loop)
@@ -303,13 +306,14 @@ static bool rows_open(struct rows *rows, struct run *run, const struct run_optio
 {
     rows->run = run;
     if (options->requests_path != NULL) {
-        if (!trace_target_check(options->requests_path, options->force, errors)) {
+        if (!trace_target_is_device(options->requests_path) &&
+            !trace_target_check(options->requests_path, options->force, errors)) {
             return false;
         }
         rows->csv = fopen(options->requests_path, "w");
         if (rows->csv == NULL) {
-            errors_add(errors, SEVERITY_ERROR, NULL, "%s: cannot be written",
-                       options->requests_path);
+            errors_add(errors, SEVERITY_ERROR, NULL, "cannot write %s: %s", options->requests_path,
+                       strerror(errno));
             return false;
         }
         request_log_csv_header(rows->csv);

@@ -27,9 +27,9 @@ static inline int suite_run(const char *name, const TTest *const *tests, double 
     return failed > 0;
 }
 
-/* Calls f(arg) in a child, which must abort; keeps the start of what it wrote to stderr. Works with
- * CK_FORK=no as well, unlike Check's own signal tests. */
-static inline bool suite_aborts(void (*f)(void *), void *arg, char *message, size_t size)
+/* Calls f(arg) in a child and gives its wait status; keeps the start of what it wrote to stderr.
+ * Works with CK_FORK=no as well, unlike Check's own signal tests. */
+static inline int suite_child(void (*f)(void *), void *arg, char *message, size_t size)
 {
     int ends[2];
     ck_assert_int_eq(pipe(ends), 0);
@@ -51,6 +51,13 @@ static inline bool suite_aborts(void (*f)(void *), void *arg, char *message, siz
     close(ends[0]);
     int status;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
+    return status;
+}
+
+/* Whether it aborts. */
+static inline bool suite_aborts(void (*f)(void *), void *arg, char *message, size_t size)
+{
+    int status = suite_child(f, arg, message, size);
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 

@@ -138,7 +138,8 @@ START_TEST(an_overflow_is_a_clear_end)
 {
     char message[256];
     int64_t late = INT64_MAX / 2 + 1;
-    ck_assert(suite_aborts(overflow, &late, message, sizeof(message)));
+    int status = suite_child(overflow, &late, message, sizeof(message));
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 1);
     ck_assert_ptr_nonnull(strstr(message, "simulated time passed 106 days"));
     ck_assert_int_eq(time_add(INT64_MAX / 2, INT64_MAX / 2), INT64_MAX - 1);
 }
