@@ -182,8 +182,10 @@ static bool rates_predict(struct plan_ask *ask, struct arena *arena, struct erro
         const struct roofline_config *config = ask->pool->step_time.config;
         struct deployment *d = &c.deployment;
         struct roofline *r = arena_alloc(arena, sizeof *r);
-        *d =
-            (struct deployment){config->llm, config->gpu, config->parallel, config->precision, {0}};
+        *d = (struct deployment){.llm = config->llm,
+                                 .gpu = config->gpu,
+                                 .parallel = config->parallel,
+                                 .precision = config->precision};
         struct memory_query query = memory_query(d->llm, d->gpu, &d->parallel);
         query.precision = d->precision;
         query.utilization = ask->pool->engine.gpu_memory_utilization;

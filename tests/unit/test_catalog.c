@@ -117,7 +117,7 @@ END_TEST
 /* Loads a folder that holds text as its config.json. */
 static const struct llm_spec *config_load(const char *text)
 {
-    char folder[] = "/tmp/fleetsim_config_XXXXXX", path[64];
+    char folder[] = "./fleetsim_config_XXXXXX", path[64];
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/config.json", folder);
     FILE *file = fopen(path, "w");

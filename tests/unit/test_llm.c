@@ -89,7 +89,7 @@ START_TEST(test_parameters)
         if (fabs(p.total / 1e9 - row->total) > row->total_half ||
             fabs(p.active / 1e9 - row->active) > row->active_half) {
             fprintf(stderr, "%s: total %.3f (%.3f) active %.3f (%.3f)\n", row->model, p.total / 1e9,
-                   row->total, p.active / 1e9, row->active);
+                    row->total, p.active / 1e9, row->active);
             ok = false;
         }
     }

@@ -1,4 +1,4 @@
-#include "support_points.h"
+#include "tests/validation/support_points.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -53,9 +53,18 @@ static const char *translate(const char *const table[][2], size_t count, const c
     return NULL;
 }
 
+/* Empty: 0. */
+static double number(const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+    check_msg(*end == '\0', "'%s' is not a number", text);
+    return value;
+}
+
 static int64_t degree(const char *text)
 {
-    int64_t n = (int64_t)atof(text);
+    int64_t n = (int64_t)number(text);
     return n > 0 ? n : 1;
 }
 
@@ -109,11 +118,11 @@ static void point_read(struct point *p, char *const f[COLUMNS], struct arena *ar
             copies > stage / p->parallel.tensor ? copies : stage / p->parallel.tensor;
     }
     p->formats = formats_of(p->llm, p->precision);
-    p->prompt = length_share * atof(f[7]);
-    p->output = length_share * atof(f[8]);
-    p->concurrency = atof(f[14]);
-    p->ttft_s = atof(f[15]) / 1e3;
-    p->tpot_s = atof(f[16]) / 1e3;
+    p->prompt = length_share * number(f[7]);
+    p->output = length_share * number(f[8]);
+    p->concurrency = number(f[14]);
+    p->ttft_s = number(f[15]) / 1e3;
+    p->tpot_s = number(f[16]) / 1e3;
 }
 
 struct points points_load(const char *path, struct arena *arena)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support_points.h"
+#include "tests/validation/support_points.h"
 
 enum { SKIPPED = 77, GROUPS_MAX = 64, WORST = 10 };
 
