@@ -101,7 +101,7 @@ FAMILIES = {
 }
 # Where a C file is built; anywhere else it is dead.
 BUILT = [r"sim/\w+/[^/]+\.c", r"models/[^/]+\.c",
-         r"tests/(unit|prop|theory)/(test|support)_[^/]+\.c",
+         r"tests/(unit|prop|theory|validation)/(test|support)_[^/]+\.c",
          r"tests/(fuzz|bench|golden|cli|bad)/[^/]+\.c"]
 SKIPPED_FOLDERS = {"build", "__pycache__", ".git", ".cache", ".vscode"}
 TEXT_SUFFIXES = {".c", ".h", ".py", ".sh", ".bats", ".bash", ".md", ".txt", ".cmake", ".json",
