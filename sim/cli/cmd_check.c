@@ -79,12 +79,13 @@ static int check_with(const struct check_values *values, const char *scenario, s
                       struct errors *errors)
 {
     struct run *run = setup_open(scenario, &values->sets, NULL, values->seed, arena, errors);
-    bool writable = setup_targets_check(&values->export_trace, 1, scenario, values->force, errors);
+    struct setup_target target = {.path = setup_target_path(values->export_trace, arena)};
+    bool writable = setup_targets_check(&target, 1, run, values->force, errors);
     int code = run ? COMMAND_OK : COMMAND_BAD_INPUT;
     if (run && !writable)
         code = COMMAND_FAILURE;
-    if (code == COMMAND_OK && values->export_trace &&
-        !run_export_trace(run, values->export_trace, values->force, errors))
+    if (code == COMMAND_OK && target.path &&
+        !run_export_trace(run, target.path, values->force, errors))
         code = COMMAND_FAILURE;
     if (code == COMMAND_OK && values->resolved)
         fputs(run_resolved(run), stdout);

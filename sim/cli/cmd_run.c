@@ -83,14 +83,22 @@ static int run_with(const struct run_values *values, const char *scenario, struc
     const char *output = values->no_output ? NULL : values->output;
     if (run && !values->no_output && !output)
         output = arena_printf(arena, "%s.h5", run_config(run)->name);
-    const char *targets[] = {output, values->requests, values->hourly, values->export_trace};
-    bool writable = setup_targets_check(targets, 4, scenario, values->force, errors);
+    struct run_values paths = *values; /* with links followed */
+    output = setup_target_path(output, arena);
+    paths.requests = setup_target_path(values->requests, arena);
+    paths.hourly = setup_target_path(values->hourly, arena);
+    paths.export_trace = setup_target_path(values->export_trace, arena);
+    struct setup_target targets[] = {{output, true},
+                                     {paths.requests, false},
+                                     {paths.hourly, false},
+                                     {paths.export_trace, false}};
+    bool writable = setup_targets_check(targets, 4, run, values->force, errors);
     int code = run ? COMMAND_FAILURE : COMMAND_BAD_INPUT;
     if (run && writable) {
-        bool ok = !values->export_trace ||
-                  run_export_trace(run, values->export_trace, values->force, errors);
-        if (ok && simulate(run, values, output, errors))
-            code = finish(run, values, output, errors);
+        bool ok =
+            !paths.export_trace || run_export_trace(run, paths.export_trace, paths.force, errors);
+        if (ok && simulate(run, &paths, output, errors))
+            code = finish(run, &paths, output, errors);
     }
     run_free(run);
     return code;

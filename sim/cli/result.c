@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "sim/base/arena.h"
+#include "sim/trace/trace.h"
 
 static void requests_json(struct json *j, const struct metrics_requests *r)
 {
@@ -174,18 +175,23 @@ bool result_hourly_write(const struct run *run, const char *path, struct errors 
 {
     size_t size = strlen(path) + 32;
     char *temporary = memory_alloc(size);
-    snprintf(temporary, size, "%s.tmp-%ld", path, (long)getpid());
+    bool device = trace_target_is_device(path);
+    if (device)
+        snprintf(temporary, size, "%s", path);
+    else
+        snprintf(temporary, size, "%s.tmp-%ld", path, (long)getpid());
     FILE *out = fopen(temporary, "w");
     bool ok = out != NULL;
     if (ok) {
         hours_print(run, out);
         ok = !ferror(out);
         ok = fclose(out) == 0 && ok;
-        ok = ok && rename(temporary, path) == 0;
+        ok = ok && (device || rename(temporary, path) == 0);
     }
     if (!ok) {
         errors_add(errors, SEVERITY_ERROR, NULL, "cannot write %s: %s", path, strerror(errno));
-        unlink(temporary);
+        if (!device)
+            unlink(temporary);
     }
     free(temporary);
     return ok;

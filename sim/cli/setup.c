@@ -1,5 +1,7 @@
+#define _XOPEN_SOURCE 700 /* realpath */
 #include "sim/cli/setup.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -26,32 +28,69 @@ struct run *setup_open(const char *scenario, const struct options_list *sets,
     return run_open(&request, errors);
 }
 
+const char *setup_target_path(const char *path, struct arena *arena)
+{
+    struct stat status;
+    if (!path || lstat(path, &status) != 0 || !S_ISLNK(status.st_mode) ||
+        stat(path, &status) != 0 || !S_ISREG(status.st_mode))
+        return path;
+    char *real = realpath(path, NULL);
+    const char *copy = real ? arena_copy(arena, real) : path;
+    free(real);
+    return copy;
+}
+
+static void folder_stat(const char *path, struct stat *status)
+{
+    struct arena arena;
+    arena_init(&arena);
+    const char *slash = strrchr(path, '/');
+    const char *folder = slash ? arena_copyn(&arena, path, (size_t)(slash - path) + 1) : ".";
+    if (stat(folder, status) != 0)
+        *status = (struct stat){0};
+    arena_free(&arena);
+}
+
+/* "a" and "./a" are the same, also before there is such a file. */
 static bool same_file(const char *a, const char *b)
 {
     struct stat status_a, status_b;
-    if (strcmp(a, b) == 0)
-        return true;
-    return stat(a, &status_a) == 0 && stat(b, &status_b) == 0 &&
-           status_a.st_dev == status_b.st_dev && status_a.st_ino == status_b.st_ino;
+    const char *slash_a = strrchr(a, '/'), *slash_b = strrchr(b, '/');
+    bool same_name = strcmp(slash_a ? slash_a + 1 : a, slash_b ? slash_b + 1 : b) == 0;
+    if (stat(a, &status_a) != 0 || stat(b, &status_b) != 0) {
+        if (!same_name)
+            return false;
+        folder_stat(a, &status_a);
+        folder_stat(b, &status_b);
+    }
+    return status_a.st_dev == status_b.st_dev && status_a.st_ino == status_b.st_ino;
 }
 
-bool setup_targets_check(const char *const *paths, size_t count, const char *scenario, bool force,
+static bool target_check(const struct setup_target *target, const struct run *run, bool force,
                          struct errors *errors)
+{
+    if (run && run_reads(run, target->path)) {
+        errors_add(errors, SEVERITY_ERROR, NULL,
+                   "cannot write %s: the run reads it: scenario, trace, model or GPU",
+                   target->path);
+        return false;
+    }
+    return trace_target_check(target->path, force, errors);
+}
+
+bool setup_targets_check(const struct setup_target *targets, size_t count, const struct run *run,
+                         bool force, struct errors *errors)
 {
     bool ok = true;
     for (size_t i = 0; i < count; i++) {
-        if (!paths[i])
+        const struct setup_target *target = &targets[i];
+        if (!target->path || (!target->binary && trace_target_is_device(target->path)))
             continue;
-        if (same_file(paths[i], scenario)) {
-            errors_add(errors, SEVERITY_ERROR, NULL, "%s is the scenario: it is not overwritten",
-                       paths[i]);
-            ok = false;
-            continue;
-        }
-        ok &= trace_target_check(paths[i], force, errors);
+        ok &= target_check(target, run, force, errors);
         for (size_t j = 0; j < i; j++) {
-            if (paths[j] && same_file(paths[i], paths[j])) {
-                errors_add(errors, SEVERITY_ERROR, NULL, "two outputs would go to %s", paths[i]);
+            if (targets[j].path && same_file(target->path, targets[j].path)) {
+                errors_add(errors, SEVERITY_ERROR, NULL, "two outputs would go to %s",
+                           target->path);
                 ok = false;
             }
         }

@@ -12,11 +12,17 @@ struct run *setup_open(const char *scenario, const struct options_list *sets,
                        const struct options_list *more, const char *seed, struct arena *arena,
                        struct errors *errors);
 
-enum { SETUP_TARGETS_MAX = 8 };
-/* Whether these files (NULL ones are skipped) can be written: absent or force, in folders that can
- * be written, no two the same, none of them the scenario. Adds every error. */
-bool setup_targets_check(const char *const *paths, size_t count, const char *scenario, bool force,
-                         struct errors *errors);
+/* A file to write. Text goes into a device or a pipe as it is; a binary file does not. */
+struct setup_target {
+    const char *path; /* NULL: not asked for */
+    bool binary;
+};
+/* Follows links, so that what they point to is replaced and not the link: in the arena. */
+const char *setup_target_path(const char *path, struct arena *arena);
+/* Whether these can be written: absent or force, in folders that can be written, no two the same,
+ * nothing that the run (NULL: the scenario is wrong) reads. Adds every error. */
+bool setup_targets_check(const struct setup_target *targets, size_t count, const struct run *run,
+                         bool force, struct errors *errors);
 
 /* Prints what was collected, in order of place, to stderr. */
 void setup_errors_print(struct errors *errors);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "sim/run/run_internal.h"
 #include "sim/run/run_models.h"
@@ -170,9 +171,37 @@ uint32_t run_initial_replicas(const struct run *run, size_t pool)
     return run->plans[pool].initial_replicas;
 }
 
+static bool is_file(const char *path, const struct stat *file)
+{
+    struct stat status;
+    return path != NULL && stat(path, &status) == 0 && status.st_dev == file->st_dev &&
+           status.st_ino == file->st_ino;
+}
+
+bool run_reads(const struct run *run, const char *path)
+{
+    struct stat file;
+    if (stat(path, &file) != 0) {
+        return false;
+    }
+    bool reads = scenario_reads(run->scenario, file.st_dev, file.st_ino);
+    for (size_t c = 0; c < run_class_count(run); c++) {
+        const struct variant_value *arrivals = &config_class(&run->config, c)->traffic.arrivals;
+        size_t offset = 0;
+        const struct field *named = field_find(arrivals->type->fields, "file", &offset);
+        reads |= named != NULL && named->kind == FIELD_PATH &&
+                 is_file(*(const char *const *)((const char *)arrivals->config + offset), &file);
+    }
+    for (size_t p = 0; p < run_pool_count(run); p++) {
+        const struct pool_config *pool = config_pool(&run->config, p);
+        reads |= is_file(pool->model, &file) || is_file(pool->gpu, &file);
+    }
+    return reads;
+}
+
 bool run_export_trace(const struct run *run, const char *path, bool force, struct errors *errors)
 {
-    if (!trace_target_check(path, force, errors)) {
+    if (!trace_target_is_device(path) && !trace_target_check(path, force, errors)) {
         return false;
     }
     struct locator where = scenario_locator(run->scenario);

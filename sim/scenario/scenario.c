@@ -19,6 +19,11 @@ struct scenario {
     const char *text;
     struct node *tree; /* NULL until loaded */
     size_t nodes_left;
+    struct {
+        dev_t device;
+        ino_t inode;
+    } files[EXTENDS_MAX]; /* those opened */
+    size_t file_count;
 };
 
 /* A chain of files, the one asked for first. */
@@ -195,6 +200,11 @@ static struct scenario *chain_load(struct scenario *scenario, struct chain *chai
     if (chain_read(scenario, chain, follow, errors)) {
         scenario->path = chain->files[0].path;
         scenario->text = chain_text(chain, &scenario->arena);
+        scenario->file_count = follow ? chain->count : 0;
+        for (size_t i = 0; i < scenario->file_count; i++) {
+            scenario->files[i].device = chain->files[i].device;
+            scenario->files[i].inode = chain->files[i].inode;
+        }
         scenario->tree = chain->trees[chain->count - 1];
         for (size_t i = chain->count - 1; i-- > 0;)
             scenario->tree =
@@ -248,6 +258,15 @@ struct scenario *scenario_load_text(const struct scenario_request *request, cons
 const char *scenario_path(const struct scenario *scenario)
 {
     return scenario->path;
+}
+
+bool scenario_reads(const struct scenario *scenario, dev_t device, ino_t inode)
+{
+    for (size_t i = 0; i < scenario->file_count; i++) {
+        if (scenario->files[i].device == device && scenario->files[i].inode == inode)
+            return true;
+    }
+    return false;
 }
 
 const char *scenario_text(const struct scenario *scenario)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/errors.h"
@@ -44,6 +45,8 @@ void scenario_free(struct scenario *scenario);
 
 /* The file that was opened, as a path. */
 const char *scenario_path(const struct scenario *scenario);
+/* Whether it, or a file that it extends, is the file of that device and inode (stat). */
+bool scenario_reads(const struct scenario *scenario, dev_t device, ino_t inode);
 /* The text of that file as given, byte for byte (extended files follow, each after a comment line
  * with its path). */
 const char *scenario_text(const struct scenario *scenario);

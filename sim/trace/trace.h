@@ -74,9 +74,12 @@ struct trace_run {
     bool complete; /* false: the run goes on (or was cut short); these are its finished hours */
 };
 
+/* A device or a pipe, such as /dev/stdout: text can be written into it as it is, but it is never
+ * replaced by a file. */
+bool trace_target_is_device(const char *path);
 /* Is there something at path that must not be overwritten? Adds the error and returns false when
- * the file exists and force is false, or its folder cannot be written. Call it before a long run.
- */
+ * the file exists and force is false, when it is no ordinary file, or when no file of that name can
+ * be made in its folder. Call it before a long run. */
 bool trace_target_check(const char *path, bool force, struct errors *errors);
 
 /* Writes the file. On failure adds an error that names the path and the system's reason, leaves

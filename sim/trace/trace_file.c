@@ -10,6 +10,9 @@
 #include "sim/base/check.h"
 #include "sim/trace/trace_internal.h"
 
+/* Room that the names of temporary files need beside the path's own: ".part.tmp-" and a number. */
+enum { SUFFIX_MAX = 24 };
+
 static char *name_with(const char *path, const char *suffix, long number)
 {
     size_t size = strlen(path) + strlen(suffix) + 24;
@@ -51,34 +54,72 @@ static void write_error(struct errors *errors, const char *path, int reason)
     errors_add(errors, SEVERITY_ERROR, NULL, "cannot write %s: %s", path, strerror(reason));
 }
 
+bool trace_target_is_device(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+/* What is there already may be replaced. */
+static bool present_check(const char *path, const struct stat *status, bool force,
+                          struct errors *errors)
+{
+    if (S_ISDIR(status->st_mode)) {
+        errors_add(errors, SEVERITY_ERROR, NULL, "cannot write %s: it is a folder", path);
+        return false;
+    }
+    if (!S_ISREG(status->st_mode)) {
+        errors_add(errors, SEVERITY_ERROR, NULL,
+                   "cannot write %s: it is a device or a pipe, not a file", path);
+        return false;
+    }
+    if (!force) {
+        errors_add(errors, SEVERITY_ERROR, NULL,
+                   "%s exists already; --force overwrites it, -o writes elsewhere", path);
+        return false;
+    }
+    return true;
+}
+
+static bool folder_check(const char *path, const char *folder, struct errors *errors)
+{
+    struct stat status;
+    const char *slash = strrchr(path, '/');
+    size_t length = strlen(slash ? slash + 1 : path);
+    if (stat(folder, &status) != 0 || (S_ISDIR(status.st_mode) && access(folder, W_OK | X_OK))) {
+        errors_add(errors, SEVERITY_ERROR, NULL, "cannot write %s: folder %s: %s", path, folder,
+                   strerror(errno));
+        return false;
+    }
+    if (!S_ISDIR(status.st_mode)) {
+        write_error(errors, path, ENOTDIR);
+        return false;
+    }
+    long longest = pathconf(folder, _PC_NAME_MAX);
+    if (length == 0 || (longest > 0 && length + SUFFIX_MAX > (size_t)longest)) {
+        write_error(errors, path, length == 0 ? EISDIR : ENAMETOOLONG);
+        return false;
+    }
+    return true;
+}
+
 bool trace_target_check(const char *path, bool force, struct errors *errors)
 {
     struct stat status;
+    if (path[0] == '\0') {
+        errors_add(errors, SEVERITY_ERROR, NULL, "the name of a file to write is empty");
+        return false;
+    }
     if (stat(path, &status) == 0) {
-        if (S_ISDIR(status.st_mode)) {
-            errors_add(errors, SEVERITY_ERROR, NULL, "cannot write %s: it is a folder", path);
+        if (!present_check(path, &status, force, errors)) {
             return false;
         }
-        if (!force) {
-            errors_add(errors, SEVERITY_ERROR, NULL,
-                       "%s exists already; --force overwrites it, -o writes elsewhere", path);
-            return false;
-        }
+    } else if (errno != ENOENT || (lstat(path, &status) == 0 && S_ISLNK(status.st_mode))) {
+        write_error(errors, path, errno ? errno : ENOENT); /* a link to nothing too */
+        return false;
     }
     char *folder = folder_of(path);
-    bool ok = true;
-    if (stat(folder, &status) != 0) {
-        errors_add(errors, SEVERITY_ERROR, NULL, "cannot write %s: folder %s: %s", path, folder,
-                   strerror(errno));
-        ok = false;
-    } else if (!S_ISDIR(status.st_mode)) {
-        write_error(errors, path, ENOTDIR);
-        ok = false;
-    } else if (access(folder, W_OK | X_OK) != 0) {
-        errors_add(errors, SEVERITY_ERROR, NULL, "cannot write %s: folder %s: %s", path, folder,
-                   strerror(errno));
-        ok = false;
-    }
+    bool ok = folder_check(path, folder, errors);
     free(folder);
     return ok;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include "sim/base/arena.h"
@@ -48,13 +49,21 @@ static int64_t write_rows(gzFile out, struct workload *w, const char *const *cla
     return *io_failed ? -1 : rows;
 }
 
+/* A device or a pipe is written into; a file is written beside its name and renamed when whole. */
+static bool is_device(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
 int64_t workload_export(struct workload *w, const char *const *class_names, const char *path,
                         struct errors *errors)
 {
     size_t length = strlen(path);
     bool gzip = length > 3 && strcmp(path + length - 3, ".gz") == 0;
     char *part = memory_alloc(length + sizeof ".part");
-    snprintf(part, length + sizeof ".part", "%s.part", path);
+    bool device = is_device(path);
+    snprintf(part, length + sizeof ".part", "%s%s", path, device ? "" : ".part");
 
     errno = 0;
     gzFile out = gzopen(part, gzip ? "wb6" : "wbT");
@@ -67,11 +76,11 @@ int64_t workload_export(struct workload *w, const char *const *class_names, cons
     bool io_failed;
     int64_t rows = write_rows(out, w, class_names, &io_failed, errors);
     bool closed = gzclose(out) == Z_OK;
-    if (io_failed || (rows >= 0 && !closed) || (rows >= 0 && rename(part, path) != 0)) {
+    if (io_failed || (rows >= 0 && !closed) || (rows >= 0 && !device && rename(part, path) != 0)) {
         report(errors, path, "written");
         rows = -1;
     }
-    if (rows < 0)
+    if (rows < 0 && !device)
         remove(part);
     free(part);
     return rows;

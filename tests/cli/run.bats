@@ -249,7 +249,7 @@ small.yaml" ]
   small
   fs_run run small.yaml -o ./small.yaml --force
   assert_status 1
-  assert_stderr_has "is the scenario"
+  assert_stderr_has "the run reads it"
   cmp small.yaml "$FLEETSIM_SOURCE_DIR/tests/cli/small.yaml"
 }
 

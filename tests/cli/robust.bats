@@ -1,0 +1,124 @@
+#!/usr/bin/env bats
+# What a run must never do to the files around it, and what it says when it cannot go on.
+load helpers
+
+setup() {
+  cd "$BATS_TEST_TMPDIR" || return 1
+  cp "$FLEETSIM_SOURCE_DIR/tests/cli/small.yaml" .
+}
+
+# refused_output REASON OPTION…: exit code 1 before anything is simulated, with the reason.
+refused_output() {
+  local reason=$1
+  shift
+  fs_run run small.yaml --quiet --force "$@"
+  assert_status 1
+  assert_stderr_has "$reason"
+  [ -z "$output" ] || { show_run; return 1; }
+}
+
+@test "a pipe or device is written into, never replaced by a file" {
+  for option in --requests --hourly --export-trace; do
+    mkfifo pipe
+    cat pipe >got &
+    fs_run run small.yaml --quiet --no-output "$option" pipe
+    wait
+    assert_status 0
+    [ -p pipe ]
+    fs_run run small.yaml --quiet --no-output "$option" file
+    assert_status 0
+    assert_same_bytes got file
+    rm pipe file
+  done
+  mkfifo pipe
+  refused_output "a device or a pipe, not a file" -o pipe
+  [ -p pipe ]
+}
+
+@test "check writes a trace into a pipe too" {
+  mkfifo pipe
+  cat pipe >got &
+  fs_run check small.yaml --export-trace pipe
+  wait
+  assert_status 0
+  [ -p pipe ]
+  [ "$(head -c 9 got)" = arrival_s ]
+}
+
+@test "a full device is an error, whatever is written there" {
+  [ -c /dev/full ] || skip "no /dev/full"
+  for option in --requests --export-trace; do
+    refused_output "cannot be written: No space left on device" --no-output "$option" /dev/full ||
+      refused_output "could not be written in full" --no-output "$option" /dev/full
+    [ -c /dev/full ]
+  done
+  fs_run run small.yaml --quiet --no-output --hourly /dev/full
+  assert_status 1
+  assert_stderr_has "No space left on device"
+  [ -c /dev/full ]
+}
+
+@test "a link is followed: what it points to is replaced, the link stays" {
+  mkdir elsewhere
+  for option in -o --requests --hourly --export-trace; do
+    echo old >elsewhere/file
+    ln -sf elsewhere/file link
+    refused_without_force=$("$FLEETSIM_BIN" run small.yaml --quiet --no-output --requests link 2>&1) && return 1
+    [[ $refused_without_force == *"exists already"* ]]
+    fs_run run small.yaml --quiet --force "$option" link
+    assert_status 0
+    [ -L link ]
+    [ "$(wc -c <elsewhere/file)" -gt 100 ]
+  done
+  rm -r elsewhere/file
+  refused_output "No such file or directory" -o link
+  [ -L link ]
+}
+
+@test "what the run reads is not overwritten, whatever name it goes by" {
+  echo 'extends: small.yaml' >more.yaml
+  "$FLEETSIM_BIN" check small.yaml --export-trace trace.csv >/dev/null
+  mkdir folder
+  cp small.yaml folder/scenario.yaml
+  ln small.yaml hard.yaml
+  ln -s small.yaml soft.yaml
+  cp small.yaml keep.yaml
+  cp trace.csv keep.csv
+  for option in -o --requests --hourly --export-trace; do
+    for name in small.yaml ./small.yaml "$PWD/small.yaml" hard.yaml soft.yaml; do
+      refused_output "the run reads it" "$option" "$name"
+    done
+    refused_output "the run reads it" "$option" trace.csv \
+      --set 'workload[0].arrivals={process: trace, file: ./trace.csv}'
+    fs_run run more.yaml --quiet --force "$option" small.yaml
+    assert_status 1
+    assert_stderr_has "the run reads it"
+    fs_run run folder --quiet --force "$option" folder/scenario.yaml
+    assert_status 1
+    assert_stderr_has "the run reads it"
+  done
+  assert_same_bytes small.yaml keep.yaml
+  assert_same_bytes trace.csv keep.csv
+}
+
+@test "two outputs are never one file, under any names" {
+  for other in out ./out "$PWD/out"; do
+    refused_output "two outputs would go to" -o out --requests "$other"
+    refused_output "two outputs would go to" --no-output --hourly out --requests "$other"
+  done
+  assert_absent out
+}
+
+@test "a name that cannot be written is refused before the run, not after it" {
+  long=$(printf 'x%.0s' {1..250})
+  refused_output "File name too long" -o "$long"
+  refused_output "File name too long" -o "$long$long"
+  refused_output "File name too long" --no-output --requests "$long"
+  refused_output "the name of a file to write is empty" -o ''
+  refused_output "the name of a file to write is empty" --no-output --hourly ''
+  refused_output "Not a directory" -o small.yaml/x
+  refused_output "it is a folder" -o .
+  fs_run run small.yaml --quiet --set "name=$long"
+  assert_status 1
+  assert_stderr_has "File name too long"
+}
