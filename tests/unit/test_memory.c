@@ -170,7 +170,7 @@ START_TEST(test_expert_load)
         ck_assert_double_eq_tol(moe_load_uniform(rows[i].ranks, rows[i].tokens * 8),
                                 rows[i].simulated, 0.1 * rows[i].simulated);
     ck_assert_double_eq_tol(moe_load_extreme(8), 1.43, 0.005);
-    ck_assert_double_eq_tol(moe_load_extreme(256), 2.82, 0.005);
+    ck_assert_double_eq_tol(moe_load_extreme(256), 2.82, 0.006);
     ck_assert_double_eq(moe_load_uniform(1, 100), 1);
     ck_assert_double_eq_tol(moe_load_skewed(32, 16384 * 8, 0.45, 256), 1.35, 0.06);
     ck_assert_double_gt(moe_load_attention(8, 32, 1, 1), moe_load_attention(8, 32, 1, 0));
