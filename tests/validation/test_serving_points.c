@@ -170,7 +170,7 @@ static void write_csv(const struct points *points, const char *path)
                   "predicted_tpot_ms,measured_ttft_ms,predicted_ttft_ms\n");
     for (size_t i = 0; i < points->count; i++) {
         const struct point *p = &points->items[i];
-        fprintf(file, "%s,%s,%s,%s,%d,%.0f,%d,%.4f,%.4f,%.3f,%.3f\n", p->id, p->llm->name,
+        fprintf(file, "%s,%s,\"%s\",%s,%d,%.0f,%d,%.4f,%.4f,%.3f,%.3f\n", p->id, p->llm->name,
                 p->gpu->name, p->engine, moe_of(p), p->concurrency, (int)p->exclusion,
                 p->tpot_s * 1e3, p->estimate.tpot_s * 1e3, p->ttft_s * 1e3,
                 p->estimate.ttft_s * 1e3);
