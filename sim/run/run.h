@@ -88,7 +88,8 @@ int64_t run_horizon(const struct run *run);
  * ready at time 0. */
 double run_capacity(const struct run *run, size_t pool);
 uint32_t run_initial_replicas(const struct run *run, size_t pool);
-/* Whether the run reads that file: its scenario, one that this extends, a trace, a model or a GPU. */
+/* Whether the run reads that file: its scenario, one that this extends, a trace, a model or a GPU.
+ */
 bool run_reads(const struct run *run, const char *path);
 /* Writes the arrivals as a trace in our own format that replays to the same requests; gzip when
  * path ends in .gz. */
