@@ -31,50 +31,66 @@ static double larger(double a, double b)
 
 /* ---- all-reduce ----------------------------------------------------------------------------- */
 
-struct candidate {
-    double seconds;
-    enum all_reduce algorithm;
-};
-
-static void consider(struct candidate *best, const struct link_cost *cost, double latencies,
-                     double bytes, double rate, enum all_reduce algorithm)
+/* latencies: how often the latency is paid; share: bytes sent over the link per byte reduced. */
+static void consider(struct all_reduce_plan *plan, const struct link_cost *cost, double latencies,
+                     double share, double rate, enum all_reduce algorithm)
 {
     if (cost->latency_ps < 0)
         return;
-    double s = latencies * time_seconds(cost->latency_ps) + bytes / (cost->efficiency * rate);
-    if (best->algorithm == ALL_REDUCE_NONE || s < best->seconds)
-        *best = (struct candidate){s, algorithm};
+    plan->latency_s[plan->count] = latencies * time_seconds(cost->latency_ps);
+    plan->byte_s[plan->count] = share / (cost->efficiency * rate);
+    plan->algorithms[plan->count++] = algorithm;
 }
 
-static struct candidate all_reduce_domain(const struct gpu_spec *gpu, int64_t ranks, double bytes)
+struct all_reduce_plan collective_all_reduce_plan(const struct gpu_spec *gpu, int64_t ranks)
 {
-    const struct gpu_collectives *c = &gpu->collectives;
-    struct candidate best = {0, ALL_REDUCE_NONE};
+    struct all_reduce_plan plan = {0};
     if (ranks <= 1)
-        return best;
-    double n = (double)ranks, rate = gpu->link_bytes_per_s, halves = 2 * (n - 1) / n;
-    consider(&best, &c->one_shot, 1, (n - 1) * bytes, rate, ALL_REDUCE_ONE_SHOT);
-    consider(&best, &c->two_shot, 1, halves * bytes, rate, ALL_REDUCE_TWO_SHOT);
-    consider(&best, &c->ring, 2 * (n - 1), halves * bytes, rate, ALL_REDUCE_RING);
-    consider(&best, &c->nvls, 1, bytes, rate, ALL_REDUCE_NVLS);
+        return plan;
+    const struct gpu_collectives *c = &gpu->collectives;
+    int64_t inside = ranks < gpu->domain ? ranks : gpu->domain;
+    double n = (double)inside, rate = gpu->link_bytes_per_s, halves = 2 * (n - 1) / n;
+    if (inside > 1) {
+        consider(&plan, &c->one_shot, 1, n - 1, rate, ALL_REDUCE_ONE_SHOT);
+        consider(&plan, &c->two_shot, 1, halves, rate, ALL_REDUCE_TWO_SHOT);
+        consider(&plan, &c->ring, 2 * (n - 1), halves, rate, ALL_REDUCE_RING);
+        consider(&plan, &c->nvls, 1, 1, rate, ALL_REDUCE_NVLS);
+    }
+    if (ranks > inside) {
+        double nodes = (double)((ranks + inside - 1) / inside);
+        plan.network = true;
+        plan.network_latency_s = 2 * (nodes - 1) * time_seconds(c->network_latency_ps);
+        plan.network_byte_s = 2 * (nodes - 1) / nodes / n / gpu->nic_bytes_per_s;
+    }
+    return plan;
+}
+
+double collective_all_reduce_plan_s(const struct all_reduce_plan *plan, double bytes,
+                                    enum all_reduce *algorithm)
+{
+    double best = 0;
+    enum all_reduce chosen = ALL_REDUCE_NONE;
+    for (size_t i = 0; i < plan->count; i++) {
+        double seconds = plan->latency_s[i] + plan->byte_s[i] * bytes;
+        if (i == 0 || seconds < best) {
+            best = seconds;
+            chosen = plan->algorithms[i];
+        }
+    }
+    if (plan->network) {
+        best += plan->network_latency_s + plan->network_byte_s * bytes;
+        chosen = ALL_REDUCE_HIERARCHICAL;
+    }
+    if (algorithm)
+        *algorithm = chosen;
     return best;
 }
 
 double collective_all_reduce_s(const struct gpu_spec *gpu, int64_t ranks, double bytes,
                                enum all_reduce *algorithm)
 {
-    int64_t inside = ranks < gpu->domain ? ranks : gpu->domain;
-    struct candidate best = all_reduce_domain(gpu, inside, bytes);
-    if (ranks > inside) {
-        double nodes = (double)((ranks + inside - 1) / inside);
-        double part = bytes / (double)inside;
-        best.seconds += 2 * (nodes - 1) * time_seconds(gpu->collectives.network_latency_ps) +
-                        2 * (nodes - 1) / nodes * part / gpu->nic_bytes_per_s;
-        best.algorithm = ALL_REDUCE_HIERARCHICAL;
-    }
-    if (algorithm)
-        *algorithm = best.algorithm;
-    return best.seconds;
+    struct all_reduce_plan plan = collective_all_reduce_plan(gpu, ranks);
+    return collective_all_reduce_plan_s(&plan, bytes, algorithm);
 }
 
 double collective_hop_s(const struct gpu_spec *gpu, int64_t stage_gpus, double bytes, bool network)

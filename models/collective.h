@@ -5,6 +5,7 @@
 #define FLEETSIM_MODELS_COLLECTIVE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "models/hardware.h"
@@ -26,6 +27,18 @@ extern const char *const collective_all_reduce_names[ALL_REDUCE_COUNT];
  *   NVLS a + S/B, beyond one scale-up domain hierarchical. algorithm may be NULL. */
 double collective_all_reduce_s(const struct gpu_spec *gpu, int64_t ranks, double bytes,
                                enum all_reduce *algorithm);
+
+/* The same, prepared: latency and seconds per byte of every algorithm that the GPU has. */
+struct all_reduce_plan {
+    double latency_s[ALL_REDUCE_COUNT], byte_s[ALL_REDUCE_COUNT];
+    enum all_reduce algorithms[ALL_REDUCE_COUNT];
+    size_t count;
+    double network_latency_s, network_byte_s; /* added to the cheapest */
+    bool network;
+};
+struct all_reduce_plan collective_all_reduce_plan(const struct gpu_spec *gpu, int64_t ranks);
+double collective_all_reduce_plan_s(const struct all_reduce_plan *plan, double bytes,
+                                    enum all_reduce *algorithm);
 
 /* One hand-over of hidden states between pipeline stages of `stage_gpus` GPUs each, `bytes` in
  * all, spread over their ports; `network`: between scale-up domains. */

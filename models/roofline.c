@@ -6,14 +6,17 @@
 #include "models/moe_load.h"
 #include "models/piece.h"
 
+/* A coefficient beyond this is no iteration. */
+static const double longest_s = 8.64e6;
+
 static double slower(double a, double b)
 {
     return a > b ? a : b;
 }
 
-static double ceil_div(double a, double b)
+static int64_t ceil_div(int64_t a, int64_t b)
 {
-    return ceil(a / b);
+    return (a + b - 1) / b;
 }
 
 /* ---- preparing ------------------------------------------------------------------------------ */
@@ -158,6 +161,8 @@ static void prepare_messages(struct roofline *r)
         attention += (double)parallel_stage_layers(&c->parallel, llm_group(llm, i)->layers);
     double dense = (double)parallel_stage_layers(&c->parallel, llm->dense_layers);
     r->token_bytes = 2 * (double)llm->hidden;
+    r->reduce = collective_all_reduce_plan(c->gpu, c->parallel.tensor);
+    r->wide_reduce = collective_all_reduce_plan(c->gpu, parallel_stage_gpus(&c->parallel));
     r->reduces = attention + dense;
     if (c->parallel.attention_data == 1) {
         r->reduces += r->moe_layers; /* every rank has every token: experts end in a reduction */
@@ -209,15 +214,20 @@ struct share {
 static struct share share_of(const struct roofline *r, const struct step_batch *b)
 {
     const struct roofline_config *c = &r->config;
-    double pipeline = (double)c->parallel.pipeline, copies = (double)c->parallel.attention_data;
+    int64_t pipeline = c->parallel.pipeline, attention = c->parallel.attention_data;
+    double copies = (double)attention;
     struct share s = {0};
-    double decodes = ceil_div((double)b->decodes, pipeline);
-    double prompt = ceil_div((double)b->prefill_tokens, pipeline);
-    s.tokens = decodes + prompt;
-    s.rank_decodes = ceil_div(decodes, copies);
-    s.rank_prefills = ceil_div((double)b->prefills, copies);
-    s.prefill_part = b->prefills > 0 ? s.rank_prefills / (double)b->prefills : 0;
-    s.rank_tokens = s.rank_decodes + ceil(prompt * s.prefill_part);
+    int64_t decodes = ceil_div(b->decodes, pipeline),
+            prompt = ceil_div(b->prefill_tokens, pipeline);
+    int64_t prefills = ceil_div(b->prefills, attention);
+    s.tokens = (double)(decodes + prompt);
+    s.rank_decodes = (double)ceil_div(decodes, attention);
+    s.rank_prefills = (double)prefills;
+    s.rank_tokens = s.rank_decodes;
+    if (b->prefills > 0) {
+        s.prefill_part = s.rank_prefills / (double)b->prefills;
+        s.rank_tokens += (double)ceil_div(prompt * prefills, b->prefills);
+    }
     s.decode_part = 1 / copies;
     if (copies > 1 && decodes > 0)
         s.decode_part =
@@ -255,9 +265,8 @@ static struct roofline_parts constant_parts(const struct roofline *r, const stru
     if (c->parallel.tensor > 1)
         p.reduce_s = r->reduces * collective_all_reduce_s(c->gpu, c->parallel.tensor, bytes, NULL);
     if (r->wide_reduces > 0)
-        p.reduce_s +=
-            r->wide_reduces * collective_all_reduce_s(c->gpu, parallel_stage_gpus(&c->parallel),
-                                                      s->tokens * r->token_bytes, NULL);
+        p.reduce_s += r->wide_reduces * collective_all_reduce_plan_s(
+                                            &r->wide_reduce, s->tokens * r->token_bytes, NULL);
     if (r->exchanges) {
         struct exchange_time t =
             collective_exchange_s(&r->exchange, s->rank_tokens / (double)c->parallel.tensor);
@@ -285,9 +294,12 @@ static double parts_compute(const struct roofline_parts *p)
     return p->weights_s + p->experts_s + p->attention_s + p->overhead_s + p->reduce_s + p->hop_s;
 }
 
+/* Nearest picosecond of a time ≥ 0. Not ps, which is exact in its last digit and
+ * slower: this rounds a model's coefficient, several times per span. */
 static int64_t ps(double seconds)
 {
-    return time_from_seconds(seconds);
+    check_msg(seconds < longest_s, "an iteration of more than 100 days");
+    return (int64_t)(seconds * 1e12 + 0.5);
 }
 
 /* Attention over stored tokens, in picoseconds, as a function of the iteration; `scale` as of
@@ -308,12 +320,12 @@ static struct piece attention_piece(const struct roofline *r, const struct step_
             read = piece_min(read, piece_constant(t->cap * (int64_t)b->prefills));
         }
         if (b->decodes > 0)
-            sum = piece_add(sum, piece_weigh(seen, b->decodes, scale * t->decode_s * s->decode_part,
-                                             time_from_seconds));
+            sum = piece_add(
+                sum, piece_weigh(seen, b->decodes, scale * t->decode_s * s->decode_part, ps));
         if (b->prefills > 0) {
             double part = scale * s->prefill_part;
-            scored = piece_weigh(scored, b->prefill_squares, part * t->pair_s, time_from_seconds);
-            read = piece_weigh(read, b->prefill_tokens, part * t->read_s, time_from_seconds);
+            scored = piece_weigh(scored, b->prefill_squares, part * t->pair_s, ps);
+            read = piece_weigh(read, b->prefill_tokens, part * t->read_s, ps);
             sum = piece_add(sum, piece_max(scored, read));
         }
     }

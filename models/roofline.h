@@ -78,6 +78,7 @@ struct roofline {
     double reduces;      /* tensor all-reduces per iteration of the stage */
     double wide_reduces; /* over the whole stage (experts cut over attention copies) */
     double token_bytes;  /* hidden state of one token */
+    struct all_reduce_plan reduce, wide_reduce;
     struct exchange exchange;
     bool exchanges;   /* experts are reached by all-to-all */
     bool hop_network; /* stages are joined by the network */

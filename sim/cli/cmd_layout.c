@@ -10,6 +10,7 @@
 #include "sim/base/time.h"
 #include "sim/cli/command.h"
 #include "sim/cli/json.h"
+#include "sim/cli/quantity.h"
 #include "sim/cli/setup.h"
 #include "sim/cli/text.h"
 #include "sim/run/deployment.h"
@@ -80,59 +81,25 @@ struct layout_result {
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-static bool real_read(const char *text, const char *option, enum unit unit, double fallback,
-                      double low, double high, double *value, struct errors *errors)
-{
-    char why[128] = "";
-    *value = fallback;
-    if (!text)
-        return true;
-    bool ok = units_parse_real(text, unit, value, why, sizeof why);
-    if (ok && (*value < low || *value > high)) {
-        snprintf(why, sizeof why, "must be from %g to %g", low, high);
-        ok = false;
-    }
-    if (!ok)
-        errors_add(errors, SEVERITY_ERROR, NULL, "--%s '%s': %s", option, text, why);
-    return ok;
-}
-
-static bool choice_read(const char *text, const char *option, const char *const *names, int *value,
-                        struct errors *errors)
-{
-    if (!text)
-        return true;
-    for (int i = 0; names[i]; i++) {
-        if (strcmp(names[i], text) == 0) {
-            *value = i;
-            return true;
-        }
-    }
-    const char *near = errors_nearest(text, names);
-    errors_add(errors, SEVERITY_ERROR, NULL, "--%s '%s' is not known%s%s%s", option, text,
-               near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
-    return false;
-}
-
 static bool ask_read(const struct layout_values *v, struct layout_ask *ask, struct arena *arena,
                      struct errors *errors)
 {
     static const char *const kv_names[] = {"bf16", "fp8", NULL};
     double nodes, gpus;
-    bool ok = real_read(v->nodes, "nodes", UNIT_NONE, 1, 1, GPUS_MAX, &nodes, errors);
-    ok &= real_read(v->gpus, "gpus", UNIT_NONE, 0, 1, GPUS_MAX, &gpus, errors);
-    ok &= real_read(v->chunk, "chunk", UNIT_TOKENS, 16384, 1, 1e7, &ask->chunk, errors);
-    ok &= real_read(v->batch, "batch", UNIT_NONE, 256, 1, 1e6, &ask->batch, errors);
-    ok &= real_read(v->context, "context", UNIT_TOKENS, 4096, 1, 1e8, &ask->context, errors);
-    ok &= real_read(v->tpot, "tpot", UNIT_TIME, 0.05, 1e-6, 1e3, &ask->tpot_s, errors);
-    ok &= real_read(v->efficiency, "efficiency", UNIT_FRACTION, 0.5, 1e-3, 1, &ask->efficiency,
-                    errors);
+    bool ok = quantity_read(v->nodes, "nodes", UNIT_NONE, 1, 1, GPUS_MAX, &nodes, errors);
+    ok &= quantity_read(v->gpus, "gpus", UNIT_NONE, 0, 1, GPUS_MAX, &gpus, errors);
+    ok &= quantity_read(v->chunk, "chunk", UNIT_TOKENS, 16384, 1, 1e7, &ask->chunk, errors);
+    ok &= quantity_read(v->batch, "batch", UNIT_NONE, 256, 1, 1e6, &ask->batch, errors);
+    ok &= quantity_read(v->context, "context", UNIT_TOKENS, 4096, 1, 1e8, &ask->context, errors);
+    ok &= quantity_read(v->tpot, "tpot", UNIT_TIME, 0.05, 1e-6, 1e3, &ask->tpot_s, errors);
+    ok &= quantity_read(v->efficiency, "efficiency", UNIT_FRACTION, 0.5, 1e-3, 1, &ask->efficiency,
+                        errors);
     struct precision chosen = {-1, -1, -1};
-    ok &= choice_read(v->weights, "weights", llm_storage_names, &chosen.weights, errors);
-    ok &= choice_read(v->experts, "experts", llm_storage_names, &chosen.experts, errors);
-    ok &= choice_read(v->kv, "kv", kv_names, &chosen.kv, errors);
+    ok &= quantity_choice(v->weights, "weights", llm_storage_names, &chosen.weights, errors);
+    ok &= quantity_choice(v->experts, "experts", llm_storage_names, &chosen.experts, errors);
+    ok &= quantity_choice(v->kv, "kv", kv_names, &chosen.kv, errors);
     ask->dedup = DEDUP_NONE;
-    ok &= choice_read(v->dedup, "dedup", collective_dedup_names, &ask->dedup, errors);
+    ok &= quantity_choice(v->dedup, "dedup", collective_dedup_names, &ask->dedup, errors);
     ask->llm = catalog_llm(v->model, arena, errors, NULL);
     ask->gpu = catalog_gpu(v->gpu, arena, errors, NULL);
     if (!ok || !ask->llm || !ask->gpu)

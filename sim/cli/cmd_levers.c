@@ -7,9 +7,9 @@
 
 #include "models/levers.h"
 #include "models/price.h"
-#include "sim/base/units.h"
 #include "sim/cli/command.h"
 #include "sim/cli/json.h"
+#include "sim/cli/quantity.h"
 #include "sim/cli/setup.h"
 #include "sim/cli/text.h"
 
@@ -32,23 +32,6 @@ static const struct options_spec levers_specs[] = {
      "print one JSON object and nothing else"},
     {0},
 };
-
-static bool quantity(const char *text, const char *option, enum unit unit, double fallback,
-                     double high, double *value, struct errors *errors)
-{
-    char why[128] = "";
-    *value = fallback;
-    if (!text)
-        return true;
-    bool ok = units_parse_real(text, unit, value, why, sizeof why);
-    if (ok && (*value <= 0 || *value >= high)) {
-        snprintf(why, sizeof why, "must be more than 0 and less than %g", high);
-        ok = false;
-    }
-    if (!ok)
-        errors_add(errors, SEVERITY_ERROR, NULL, "--%s '%s': %s", option, text, why);
-    return ok;
-}
 
 /* NAME=GAIN[,GUARD]; the last `=` before the number. */
 static bool lever_read(const char *text, struct lever *lever, struct arena *arena,
@@ -147,9 +130,11 @@ static int levers_run(const void *values_, const struct options_list *operands)
     arena_init(&arena);
     errors_init(&errors);
     struct levers_ask ask = {.levers = levers_known, .count = LEVERS_COUNT};
-    bool ok = quantity(values->price, "price", UNIT_USD_PER_HOUR, 3, 1e6, &ask.price, &errors);
-    ok &= quantity(values->rate, "rate", UNIT_TOKENS_PER_S, 1500, 1e9, &ask.rate, &errors);
-    ok &= quantity(values->cut, "cut", UNIT_FRACTION, 0.7, 1, &ask.cut, &errors);
+    bool ok =
+        quantity_read(values->price, "price", UNIT_USD_PER_HOUR, 3, 1e-6, 1e6, &ask.price, &errors);
+    ok &=
+        quantity_read(values->rate, "rate", UNIT_TOKENS_PER_S, 1500, 1e-6, 1e9, &ask.rate, &errors);
+    ok &= quantity_read(values->cut, "cut", UNIT_FRACTION, 0.7, 0, 0.999, &ask.cut, &errors);
     if (values->levers.count > 0) {
         struct lever *given = arena_alloc(&arena, values->levers.count * sizeof *given);
         for (size_t i = 0; i < values->levers.count; i++)

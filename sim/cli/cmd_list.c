@@ -7,6 +7,7 @@
 #include "sim/base/time.h"
 #include "sim/cli/command.h"
 #include "sim/cli/json.h"
+#include "sim/cli/quantity.h"
 #include "sim/cli/setup.h"
 #include "sim/cli/text.h"
 #include "sim/run/deployment.h"
@@ -182,26 +183,13 @@ static void cost_json(struct json *json, const char *name, const struct deployme
     json_object_end(json);
 }
 
-static bool read_real(const char *text, const char *option, enum unit unit, double fallback,
-                      double *value, struct errors *errors)
-{
-    char why[128];
-    *value = fallback;
-    if (!text || (units_parse_real(text, unit, value, why, sizeof why) && *value > 0))
-        return true;
-    if (*value <= 0)
-        snprintf(why, sizeof why, "must be more than 0");
-    errors_add(errors, SEVERITY_ERROR, NULL, "--%s '%s': %s", option, text, why);
-    return false;
-}
-
 static bool costs_list(const struct list_values *values, struct arena *arena, struct errors *errors)
 {
     double tpot;
     struct serving_load load = {.chunk = 8192};
-    bool ok = read_real(values->tpot, "tpot", UNIT_TIME, 0.05, &tpot, errors);
-    ok &= read_real(values->prompt, "prompt", UNIT_TOKENS, 1500, &load.prompt, errors);
-    ok &= read_real(values->output, "output", UNIT_TOKENS, 400, &load.output, errors);
+    bool ok = quantity_read(values->tpot, "tpot", UNIT_TIME, 0.05, 1e-6, 1e3, &tpot, errors);
+    ok &= quantity_read(values->prompt, "prompt", UNIT_TOKENS, 1500, 1, 1e8, &load.prompt, errors);
+    ok &= quantity_read(values->output, "output", UNIT_TOKENS, 400, 1, 1e8, &load.output, errors);
     const struct llm_spec *llm = catalog_llm(values->model, arena, errors, NULL);
     if (!ok || !llm)
         return false;

@@ -8,6 +8,7 @@
 #include "sim/base/time.h"
 #include "sim/cli/command.h"
 #include "sim/cli/json.h"
+#include "sim/cli/quantity.h"
 #include "sim/cli/setup.h"
 #include "sim/cli/text.h"
 #include "sim/run/deployment.h"
@@ -254,25 +255,11 @@ static bool models_read(struct plan_ask *ask, const struct plan_values *v, struc
     return errors->error_count == before;
 }
 
-static bool money_read(const char *text, const char *option, enum unit unit, double *value,
-                       struct errors *errors)
-{
-    char why[128];
-    if (units_parse_real(text, unit, value, why, sizeof why) && *value >= 0)
-        return true;
-    errors_add(errors, SEVERITY_ERROR, NULL, "--%s '%s': not %s", option, text, units_hint(unit));
-    return false;
-}
-
 static bool api_read(struct plan_ask *ask, const struct plan_values *v, struct arena *arena,
                      struct errors *errors)
 {
-    if (v->cached && (!money_read(v->cached, "cached", UNIT_FRACTION, &ask->cached, errors)))
+    if (!quantity_read(v->cached, "cached", UNIT_FRACTION, 0, 0, 0.999, &ask->cached, errors))
         return false;
-    if (ask->cached >= 1) {
-        errors_add(errors, SEVERITY_ERROR, NULL, "--cached must be less than 100 %%");
-        return false;
-    }
     if (v->api) {
         const struct price_spec *price = catalog_price(v->api, arena, errors, NULL);
         if (price && price->api.count == 0)
@@ -288,10 +275,10 @@ static bool api_read(struct plan_ask *ask, const struct plan_values *v, struct a
         return false;
     }
     ask->api = (struct price_api){.provider = "as stated"};
-    return money_read(v->api_input, "api-input", UNIT_USD_PER_MTOK, &ask->api.usd_per_mtok_input,
-                      errors) &&
-           money_read(v->api_output, "api-output", UNIT_USD_PER_MTOK, &ask->api.usd_per_mtok_output,
-                      errors);
+    return quantity_read(v->api_input, "api-input", UNIT_USD_PER_MTOK, 0, 0, 1e6,
+                         &ask->api.usd_per_mtok_input, errors) &&
+           quantity_read(v->api_output, "api-output", UNIT_USD_PER_MTOK, 0, 0, 1e6,
+                         &ask->api.usd_per_mtok_output, errors);
 }
 
 static bool pool_find(struct plan_ask *ask, const char *name, struct errors *errors)
