@@ -89,5 +89,8 @@ uint32_t config_gpus_per_replica(const struct pool_config *pool);
  * whether there was none. */
 bool config_validate(const struct run_config *config, const struct locator *where,
                      struct errors *errors);
+/* The same for what depends on the horizon in force, which a trace may have supplied. */
+bool config_validate_horizon(const struct run_config *config, int64_t horizon_ps,
+                             const struct locator *where, struct errors *errors);
 
 #endif

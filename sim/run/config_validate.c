@@ -178,21 +178,28 @@ static void check_classes(struct check *c, const struct run_config *config)
     }
 }
 
+bool config_validate_horizon(const struct run_config *config, int64_t horizon_ps,
+                             const struct locator *where, struct errors *errors)
+{
+    struct check c = {.where = where, .errors = errors, .ok = true};
+    char text[TIME_TEXT_MAX];
+    time_text(horizon_ps, text);
+    if (config->warmup_ps >= horizon_ps) {
+        REFUSE(&c, "warmup", "warmup must be shorter than the horizon, which is %s s", text);
+    }
+    if (horizon_ps / config->output.trace_interval_ps >= METRICS_INTERVALS_MAX) {
+        REFUSE(&c, "output.trace_interval", "more than %d intervals up to the horizon, %s s",
+               METRICS_INTERVALS_MAX, text);
+    }
+    return c.ok;
+}
+
 bool config_validate(const struct run_config *config, const struct locator *where,
                      struct errors *errors)
 {
     struct check c = {.where = where, .errors = errors, .ok = true};
     check_pools(&c, config);
     check_classes(&c, config);
-    if (config->horizon_ps != FIELD_INT_UNSET) {
-        if (config->warmup_ps >= config->horizon_ps) {
-            REFUSE(&c, "warmup", "warmup must be shorter than the horizon");
-        }
-        if (config->horizon_ps / config->output.trace_interval_ps >= METRICS_INTERVALS_MAX) {
-            REFUSE(&c, "output.trace_interval", "more than %d intervals up to the horizon",
-                   METRICS_INTERVALS_MAX);
-        }
-    }
     if (config->name[0] == '\0' || strpbrk(config->name, "/\\\n") != NULL) {
         REFUSE(&c, "name", "'%s' cannot name an output file", config->name);
     }

@@ -77,6 +77,13 @@ static bool build(struct run *run, struct errors *errors)
     classes_resolve(run);
     ok &= models_build(run, errors);
     run->workload = workload_open(&run->workload_config, &where, errors);
+    /* A trace may have supplied the horizon. */
+    if (run->workload != NULL) {
+        ok &=
+            config_validate_horizon(&run->config, workload_horizon(run->workload), &where, errors);
+    } else if (run->config.horizon_ps != FIELD_INT_UNSET) {
+        ok &= config_validate_horizon(&run->config, run->config.horizon_ps, &where, errors);
+    }
     return ok && run->workload != NULL && run_plan_make(run, &where, errors);
 }
 

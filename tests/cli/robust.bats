@@ -122,3 +122,19 @@ refused_output() {
   assert_status 1
   assert_stderr_has "File name too long"
 }
+
+@test "warmup and intervals are judged by a trace's horizon too" {
+  printf 'arrival_s,prompt_tokens,output_tokens\n0,10,5\n300000.5,10,5\n' >trace.csv
+  trace=(--set "workload[0].arrivals={process: trace, file: trace.csv}")
+  sed -i '/^horizon/d' small.yaml
+  for command in run check; do
+    fs_run "$command" small.yaml "${trace[@]}" --set warmup=300001s
+    assert_status 2
+    assert_stderr_has "warmup must be shorter than the horizon, which is 300000.500000000001 s"
+    fs_run "$command" small.yaml "${trace[@]}" --set output.trace_interval=1s
+    assert_status 2
+    assert_stderr_has "more than 200000 intervals up to the horizon, 300000.500000000001 s"
+  done
+  fs_run run small.yaml "${trace[@]}" --no-output --set warmup=300000.5s
+  assert_status 0
+}
