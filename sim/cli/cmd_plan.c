@@ -242,6 +242,14 @@ static bool models_read(struct plan_ask *ask, const struct plan_values *v, struc
     const char *model = v->model ? v->model : ask->pool->model;
     const char *gpu = v->gpu ? v->gpu : ask->pool->gpu;
     size_t before = errors->error_count;
+    if (!v->model && ask->pool->step_time.type == &step_roofline_variant) {
+        /* Resolved when the run was opened, relative to the scenario. */
+        const struct roofline_config *config = ask->pool->step_time.config;
+        ask->llm = config->llm;
+        model = NULL;
+        ask->gpu = v->gpu ? NULL : config->gpu;
+        gpu = v->gpu;
+    }
     if (model)
         ask->llm = catalog_llm(model, arena, errors, NULL);
     if (gpu)

@@ -11,6 +11,7 @@ struct reader {
     const json_t *config; /* the text model's object */
     struct errors *errors;
     struct arena *arena;
+    bool gated; /* the family's attention has an output gate unless the file says otherwise */
 };
 
 static void complain(struct reader *r, const char *key, const char *what)
@@ -60,6 +61,11 @@ static const char *text_of(const json_t *object, const char *key)
     return text ? text : "";
 }
 
+/* Keys of architectures whose attention this reader does not know: guessing would be worse. */
+static const char *const unknown_kinds[] = {
+    "hybrid_override_pattern", "ssm_state_size",  "mamba_d_state", "mamba_num_heads",
+    "attn_layer_period",       "compress_ratios", "rwkv_version",  NULL};
+
 /* ---- attention ------------------------------------------------------------------------------ */
 
 enum layer_type { LAYER_FULL, LAYER_SLIDING, LAYER_CHUNKED, LAYER_LINEAR, LAYER_TYPES };
@@ -76,6 +82,8 @@ static void count_layer_types(struct reader *r, int64_t layers, int64_t count[LA
         for (size_t i = 0; i < json_array_size(types); i++) {
             const char *name = json_string_value(json_array_get(types, i));
             int type = 0;
+            if (name && strcmp(name, "deepseek_sparse_attention") == 0)
+                name = names[LAYER_FULL]; /* with an indexer, read from index_* */
             while (type < LAYER_TYPES && !(name && strcmp(name, names[type]) == 0))
                 type++;
             if (type == LAYER_TYPES) {
@@ -98,7 +106,10 @@ static void count_layer_types(struct reader *r, int64_t layers, int64_t count[LA
         count[LAYER_FULL] = (int64_t)json_array_size(json_object_get(linear, "full_attn_layers"));
         count[LAYER_LINEAR] = layers - count[LAYER_FULL];
     } else if (has(r, "sliding_window") && truth(r, "use_sliding_window", true)) {
-        count[LAYER_SLIDING] = layers;
+        /* Every so many layers one is full; without a pattern none. */
+        int64_t pattern = number(r, "sliding_window_pattern", NULL, 0);
+        count[LAYER_FULL] = pattern > 0 ? layers / pattern : 0;
+        count[LAYER_SLIDING] = layers - count[LAYER_FULL];
     } else {
         count[LAYER_FULL] = layers;
     }
@@ -131,7 +142,7 @@ static void full_group(struct reader *r, struct llm_spec *llm, int64_t layers, i
         g->head_dim = number(r, "head_dim", NULL, heads > 0 ? llm->hidden / heads : 0);
         g->value_dim = number(r, "v_head_dim", NULL, 0);
         g->window = window;
-        g->gated = truth(r, "attn_output_gate", false);
+        g->gated = truth(r, "attn_output_gate", r->gated);
         return;
     }
     struct attention_group *g = group_add(r, llm, layers, ATTENTION_MLA);
@@ -190,6 +201,15 @@ static void read_attention(struct reader *r, struct llm_spec *llm)
 /* Layers with an ordinary FFN: the first k, those listed, or all but every n-th. */
 static int64_t dense_layers(struct reader *r, int64_t layers)
 {
+    const json_t *kinds = json_object_get(r->config, "mlp_layer_types");
+    if (json_is_array(kinds)) {
+        int64_t dense = 0;
+        for (size_t i = 0; i < json_array_size(kinds); i++) {
+            const char *kind = json_string_value(json_array_get(kinds, i));
+            dense += kind && strcmp(kind, "dense") == 0;
+        }
+        return dense < layers ? dense : layers;
+    }
     int64_t dense = number(r, "first_k_dense_replace", NULL, 0);
     const json_t *listed = json_object_get(r->config, "mlp_only_layers");
     if (dense == 0 && json_is_array(listed))
@@ -270,6 +290,12 @@ bool hf_config_load(const char *path, struct llm_spec *llm, struct arena *arena,
                        .arena = arena};
     field_defaults(llm_fields, llm, arena);
     const char *type = text_of(root, "model_type");
+    r.gated = strncmp(type, "qwen3_next", 10) == 0 || strncmp(type, "qwen3_5", 7) == 0;
+    for (size_t i = 0; unknown_kinds[i]; i++)
+        if (has(&r, unknown_kinds[i]))
+            complain(
+                &r, unknown_kinds[i],
+                "belongs to a kind of layer this reader does not know; write the model as YAML");
     llm->name = arena_copy(arena, *type ? type : path);
     llm->layers = number(&r, "num_hidden_layers", NULL, -1);
     llm->hidden = number(&r, "hidden_size", NULL, -1);

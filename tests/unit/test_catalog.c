@@ -192,7 +192,7 @@ START_TEST(test_config_linear)
     check_same_shape(
         config_load("{\"model_type\": \"qwen3_5_moe\", \"text_config\": {\"num_hidden_layers\": 60,"
                     "\"hidden_size\": 4096, \"num_attention_heads\": 32, \"num_key_value_heads\": "
-                    "2, \"head_dim\": 256, \"attn_output_gate\": true, \"vocab_size\": 248320, "
+                    "2, \"head_dim\": 256, \"vocab_size\": 248320, "
                     "\"full_attention_interval\": 4, \"linear_num_key_heads\": 16, "
                     "\"linear_num_value_heads\": 64, \"linear_key_head_dim\": 128, "
                     "\"linear_value_head_dim\": 128, \"linear_conv_kernel_dim\": 4, "
@@ -213,6 +213,33 @@ static void expect_refused(const char *text, const char *words)
     ck_assert_msg(found, "no error says '%s'", words);
 }
 
+/* Kimi Linear's keys: K3's own shape less its latent experts. */
+START_TEST(test_config_kda)
+{
+    const struct llm_spec *llm = config_load(
+        "{\"model_type\": \"kimi_linear\", \"num_hidden_layers\": 4, \"hidden_size\": 512, "
+        "\"num_attention_heads\": 4, \"vocab_size\": 1000, \"intermediate_size\": 64, "
+        "\"kv_lora_rank\": 512, \"q_lora_rank\": null, \"qk_nope_head_dim\": 128, "
+        "\"qk_rope_head_dim\": 64, \"v_head_dim\": 128, \"num_experts\": 8, "
+        "\"num_experts_per_token\": 2, \"num_shared_experts\": 1, \"moe_intermediate_size\": 32, "
+        "\"first_k_dense_replace\": 1, \"linear_attn_config\": {\"kda_layers\": [1, 2, 3], "
+        "\"full_attn_layers\": [4], \"num_heads\": 4, \"head_dim\": 128, "
+        "\"short_conv_kernel_size\": 4}}");
+    ck_assert_ptr_nonnull(llm);
+    ck_assert_uint_eq(llm->attention.count, 2);
+    ck_assert_int_eq(llm_group(llm, 0)->kind, ATTENTION_MLA);
+    ck_assert_int_eq(llm_group(llm, 0)->layers, 1);
+    ck_assert_int_eq(llm_group(llm, 1)->kind, ATTENTION_LINEAR);
+    ck_assert_int_eq(llm_group(llm, 1)->layers, 3);
+    ck_assert_int_eq(llm->dense_layers, 1);
+    ck_assert_int_eq(llm->moe.layers, 3);
+    ck_assert_int_eq(llm->moe.top_k, 2);
+    ck_assert_double_eq(llm_kv(llm, STORAGE_BF16).per_token, 576 * 2);
+    ck_assert_double_eq(llm_kv(llm, STORAGE_BF16).state,
+                        3 * 2 * (4 * 128 * 128 + 4 * 3 * 4 * 128.0));
+}
+END_TEST
+
 START_TEST(test_config_malformed)
 {
     expect_refused("{\"num_hidden_layers\": 3,,}", "config.json: ");
@@ -232,6 +259,10 @@ START_TEST(test_config_malformed)
                    "\"num_attention_heads\": 4, \"num_key_value_heads\": 3, "
                    "\"intermediate_size\": 9}",
                    "not a multiple");
+    expect_refused("{\"num_hidden_layers\": 2, \"hidden_size\": 64, \"vocab_size\": 100, "
+                   "\"num_attention_heads\": 4, \"intermediate_size\": 9, "
+                   "\"hybrid_override_pattern\": \"M-M*\"}",
+                   "does not know");
 }
 END_TEST
 
@@ -248,6 +279,7 @@ int main(void)
     tcase_add_test(tcase, test_config_mla_moe);
     tcase_add_test(tcase, test_config_windows);
     tcase_add_test(tcase, test_config_linear);
+    tcase_add_test(tcase, test_config_kda);
     tcase_add_test(tcase, test_config_malformed);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
