@@ -44,7 +44,7 @@ struct roofline_factors roofline_default_factors(const struct llm_spec *llm)
     return llm->moe.experts > 0 ? moe : dense;
 }
 
-static void fill_factors(struct roofline_factors *f, const struct llm_spec *llm)
+void roofline_fill_factors(struct roofline_factors *f, const struct llm_spec *llm)
 {
     struct roofline_factors d = roofline_default_factors(llm);
     f->bandwidth = isnan(f->bandwidth) ? d.bandwidth : f->bandwidth;
@@ -185,7 +185,7 @@ bool roofline_init(struct roofline *r, const struct roofline_config *config, str
     const struct llm_spec *llm = config->llm;
     if (!parallel_check(&config->parallel, llm, config->redundant_experts, errors, where))
         return false;
-    fill_factors(&r->config.factors, llm);
+    roofline_fill_factors(&r->config.factors, llm);
     const struct roofline_factors *f = &r->config.factors;
     r->stage_layers = (double)parallel_stage_layers(&config->parallel, llm->layers);
     r->moe_layers = (double)parallel_stage_layers(&config->parallel, llm->moe.layers);

@@ -49,6 +49,9 @@ extern const struct variant step_roofline_variant;
 
 /* The fitted sets. */
 struct roofline_factors roofline_default_factors(const struct llm_spec *llm);
+/* Fills what a user left open from the model's set: roofline_init does it, and whoever shows the
+ * values in force. */
+void roofline_fill_factors(struct roofline_factors *factors, const struct llm_spec *llm);
 
 /* A term of attention: coefficient × min(stored tokens, cap × sequences). */
 struct roofline_term {

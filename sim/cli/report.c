@@ -269,7 +269,9 @@ static void gpu_hours_print(const struct metrics_summary *s, FILE *out)
             text_real(g->starting, decimals).s, text_real(g->ready, decimals).s,
             text_real(g->idle, decimals).s, text_real(g->draining, decimals).s);
     name_print(out, "utilisation");
-    fprintf(out, "%s %% of ready time is work at full rate; %s %% of it a step was running\n",
+    fprintf(out,
+            "%s %% (rate: work at full rate, else busy time); %s %% of ready time a step was "
+            "running\n",
             text_percent(s->utilization, 1).s, text_percent(s->busy_share, 1).s);
     name_print(out, "KV");
     fprintf(out, "at most %s blocks in use at one replica; %s preemptions\n",

@@ -197,10 +197,11 @@ const struct column metrics_hour_columns[] = {
     HOUR(UINT64, replicas_ready_max, "replicas_ready_max", "1", "most replicas ready",
          "Largest number of replicas ready at once in the interval."),
     GPU_HOURS(HOUR, ", in the interval"),
-    HOUR(DOUBLE, utilization, "utilization", "1", "utilisation",
-         "Work at full utilisation of the iterations (rate: decodes / decode_rate + prefill tokens "
-         "/ prefill_rate; other step-time models: busy time), split at the interval's edges by "
-         "time, / ready time; GPU-weighted over pools."),
+    HOUR(
+        DOUBLE, utilization, "utilization", "1", "utilisation",
+        "Work at full utilisation of the iterations (rate: decodes / decode_rate + prefill tokens "
+        "/ prefill_rate; other step-time models: busy time), split at the interval's edges by "
+        "time, / time ready or draining (a draining replica works, too); GPU-weighted over pools."),
     HOUR(DOUBLE, busy_share, "busy_share", "1", "busy share", "Serving time / ready time."),
     HOUR(UINT64, iterations, "iterations", "1", "engine iterations",
          "Iterations that ended in the interval."),
@@ -290,7 +291,8 @@ const struct column metrics_summary_columns[] = {
     SUM(DOUBLE, gpu_hours_peak, "gpu_hours_peak", "h", "GPU hours: peak",
         "The largest need × the hours."),
     SUM(DOUBLE, utilization, "utilization", "1", "utilisation",
-        "Work at full utilisation / ready time, over [warmup, horizon)."),
+        "Work at full utilisation (rate; other step-time models: busy time) / time ready or "
+        "draining, over [warmup, horizon)."),
     SUM(DOUBLE, busy_share, "busy_share", "1", "busy share",
         "Serving time / ready time, over [warmup, horizon)."),
     SUM(UINT64, iterations, "iterations", "1", "engine iterations",

@@ -132,6 +132,11 @@ static int128 ready_of(const struct metrics_cell *sum)
 {
     return sum->state_ps[REPLICA_SERVING] + sum->state_ps[REPLICA_IDLE];
 }
+/* Replicas that may work: those that drain work off what they have. */
+static int128 working_of(const struct metrics_cell *sum)
+{
+    return ready_of(sum) + sum->state_ps[REPLICA_DRAINING];
+}
 
 static int128 held_of(const struct metrics_cell *sum)
 {
@@ -274,7 +279,7 @@ static void hour_gpus(struct metrics_hour *hour, const struct metrics_cell *sum)
     hour->replicas_held_max = sum->held_max;
     hour->replicas_ready_max = sum->ready_max;
     hour->gpu_hours = gpu_hours_from(sum, !hour->is_drain);
-    hour->utilization = ratio((double)sum->work_ps, (double)ready_of(sum));
+    hour->utilization = ratio((double)sum->work_ps, (double)working_of(sum));
     hour->busy_share = ratio((double)sum->state_ps[REPLICA_SERVING], (double)ready_of(sum));
 }
 
@@ -392,7 +397,7 @@ static void summary_fill(const struct metrics *m, struct metrics_summary *summar
     summary->replicas_held_max = window->held_max;
     summary->replicas_ready_max = window->ready_max;
     summary->gpu_hours = gpu_hours_from(window, true);
-    summary->utilization = ratio((double)window->work_ps, (double)ready_of(window));
+    summary->utilization = ratio((double)window->work_ps, (double)working_of(window));
     summary->busy_share =
         ratio((double)window->state_ps[REPLICA_SERVING], (double)ready_of(window));
     summary->iterations = whole->iterations;

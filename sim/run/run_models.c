@@ -109,6 +109,9 @@ bool run_models_build(struct pool_config *pool, size_t index, struct scenario *s
         roofline->parallel = pool->parallel;
         roofline->precision = pool->precision;
         redundant = roofline->redundant_experts;
+        if (b.llm != NULL) {
+            roofline_fill_factors(&roofline->factors, b.llm); /* so that the echo shows them */
+        }
     }
     if (ok && b.llm != NULL) {
         struct source_pos pos = place(&b, "parallel");
