@@ -1,5 +1,6 @@
 #include "sim/workload/arrivals.h"
 
 const struct variant *const arrivals_variants[] = {
-    &arrivals_poisson_variant, &arrivals_constant_variant, &arrivals_trace_variant, NULL};
-const char *const arrivals_later[] = {"gamma", "mmpp", "closed_loop", NULL};
+    &arrivals_poisson_variant, &arrivals_constant_variant, &arrivals_gamma_variant,
+    &arrivals_mmpp_variant,    &arrivals_trace_variant,    NULL};
+const char *const arrivals_later[] = {"closed_loop", NULL};

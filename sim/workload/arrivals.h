@@ -43,6 +43,8 @@ extern const struct variant *const arrivals_variants[];
 extern const char *const arrivals_later[];
 extern const struct variant arrivals_poisson_variant;
 extern const struct variant arrivals_constant_variant;
+extern const struct variant arrivals_gamma_variant;
+extern const struct variant arrivals_mmpp_variant;
 extern const struct variant arrivals_trace_variant;
 
 #endif

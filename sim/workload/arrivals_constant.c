@@ -1,5 +1,5 @@
 /* constant: arrivals evenly spaced in expected count. Arrival number k comes at Λ⁻¹(k): the first
- * one at the scenario's start, and under a flat curve one every 1/rate seconds, each stamp rounded
+ * one at the class's start, and under a flat curve one every 1/rate seconds, each stamp rounded
  * by itself from an exact fraction. */
 #include "sim/workload/arrivals.h"
 
@@ -18,7 +18,7 @@ struct ticker {
 
 struct constant {
     struct arrivals_rate rate;
-    struct intensity intensity; /* not flat */
+    struct intensity intensity; /* owned; not flat */
     struct ticker ticker;       /* flat */
     uint64_t quanta;            /* to the next arrival: none before the first */
     int64_t horizon_ps;
@@ -56,25 +56,35 @@ static inline void ticker_step(struct ticker *t)
 static void *constant_open(const void *config, const struct arrivals_setup *setup)
 {
     struct constant *c = memory_zero(1, sizeof *c);
-    if (!arrivals_rate_init(&c->rate, config, &setup->site)) {
+    if (!arrivals_rate_init(&c->rate, config, setup)) {
         free(c);
         return NULL;
     }
-    c->flat = curve_is_flat(&c->rate.curve);
+    c->flat = arrivals_rate_is_flat(&c->rate);
     return c;
+}
+
+static void constant_close(void *self)
+{
+    struct constant *c = self;
+    intensity_free(&c->intensity);
+    arrivals_rate_free(&c->rate);
+    free(c);
 }
 
 static bool constant_start(void *self, int64_t start_unix_s, int64_t horizon_ps,
                            struct errors *errors)
 {
-    (void)errors;
     struct constant *c = self;
-    arrivals_rate_start(&c->rate, start_unix_s);
-    c->horizon_ps = horizon_ps;
-    if (c->flat)
+    if (!arrivals_rate_start(&c->rate, start_unix_s, horizon_ps, errors))
+        return false;
+    c->horizon_ps = horizon_ps < c->rate.to_ps ? horizon_ps : c->rate.to_ps;
+    if (c->flat) {
         c->ticker = ticker_make(c->rate.per_second);
-    else
-        intensity_init(&c->intensity, &c->rate.curve, c->rate.daily, c->rate.start_s);
+        c->ticker.whole_ps = (uint128)c->rate.from_ps;
+    } else {
+        intensity_init(&c->intensity, &c->rate.curve, c->rate.daily, &c->rate.timeline);
+    }
     return true;
 }
 
@@ -112,7 +122,7 @@ static double constant_expected(const void *self, int64_t from_ps, int64_t to_ps
 
 static const struct arrivals_type constant_type = {
     .open = constant_open,
-    .close = free,
+    .close = constant_close,
     .start = constant_start,
     .fill = constant_fill,
     .rate = constant_rate,
@@ -121,7 +131,8 @@ static const struct arrivals_type constant_type = {
 
 const struct variant arrivals_constant_variant = {
     .name = "constant",
-    .doc = "Evenly spaced arrivals, the first at the start: every 1/rate under a flat curve.",
+    .doc =
+        "Evenly spaced arrivals, the first at the class's start: every 1/rate under a flat curve.",
     .fields = arrivals_rate_fields,
     .size = sizeof(struct arrivals_rate_config),
     .ops = &constant_type,

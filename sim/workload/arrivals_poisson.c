@@ -21,7 +21,7 @@ struct poisson {
 static void *poisson_open(const void *config, const struct arrivals_setup *setup)
 {
     struct poisson *p = memory_zero(1, sizeof *p);
-    if (!arrivals_rate_init(&p->rate, config, &setup->site)) {
+    if (!arrivals_rate_init(&p->rate, config, setup)) {
         free(p);
         return NULL;
     }
@@ -30,13 +30,21 @@ static void *poisson_open(const void *config, const struct arrivals_setup *setup
     return p;
 }
 
+static void poisson_close(void *self)
+{
+    struct poisson *p = self;
+    intensity_free(&p->intensity);
+    arrivals_rate_free(&p->rate);
+    free(p);
+}
+
 static bool poisson_start(void *self, int64_t start_unix_s, int64_t horizon_ps,
                           struct errors *errors)
 {
-    (void)errors;
     struct poisson *p = self;
-    arrivals_rate_start(&p->rate, start_unix_s);
-    intensity_init(&p->intensity, &p->rate.curve, p->rate.daily, p->rate.start_s);
+    if (!arrivals_rate_start(&p->rate, start_unix_s, horizon_ps, errors))
+        return false;
+    intensity_init(&p->intensity, &p->rate.curve, p->rate.daily, &p->rate.timeline);
     p->horizon_ps = horizon_ps;
     return true;
 }
@@ -73,7 +81,7 @@ static double poisson_expected(const void *self, int64_t from_ps, int64_t to_ps)
 
 static const struct arrivals_type poisson_type = {
     .open = poisson_open,
-    .close = free,
+    .close = poisson_close,
     .start = poisson_start,
     .fill = poisson_fill,
     .rate = poisson_rate,

@@ -4,6 +4,32 @@
 #include <stddef.h>
 
 #include "sim/base/check.h"
+#include "sim/base/time.h"
+
+static const struct field spike_fields[] = {
+    {.name = "at",
+     .kind = FIELD_TIME,
+     .flags = FIELD_REQUIRED,
+     .offset = offsetof(struct timeline_spike, at_ps),
+     .min = 0,
+     .max = 8640000,
+     .doc = "When it begins, since the scenario's start."},
+    {.name = "duration",
+     .kind = FIELD_TIME,
+     .flags = FIELD_REQUIRED | FIELD_MIN_OPEN,
+     .offset = offsetof(struct timeline_spike, duration_ps),
+     .min = 0,
+     .max = 8640000,
+     .doc = "How long it lasts."},
+    {.name = "factor",
+     .kind = FIELD_REAL,
+     .flags = FIELD_REQUIRED,
+     .offset = offsetof(struct timeline_spike, factor),
+     .min = 0,
+     .max = 10000,
+     .doc = "What the rate is multiplied by in it; 0: nothing comes."},
+    {0}};
+const struct field arrivals_rate_spike_item = {.kind = FIELD_STRUCT, .fields = spike_fields};
 
 static const struct field users_fields[] = {
     {.name = "daily",
@@ -46,14 +72,7 @@ const struct field arrivals_rate_fields[] = {
      .offset = offsetof(struct arrivals_rate_config, users),
      .doc = "Mean arrivals per day as daily · sessions · requests_per_session.",
      .fields = users_fields},
-    {.name = "curve",
-     .kind = FIELD_VARIANT,
-     .offset = offsetof(struct arrivals_rate_config, curve),
-     .fallback = "flat",
-     .doc = "How the rate varies over the local day; mean 1.",
-     .variants = curve_variants,
-     .tag = "shape",
-     .later = curve_later},
+    ARRIVALS_RATE_SHAPE_FIELDS(struct arrivals_rate_config),
     {0}};
 
 enum { SECONDS_PER_DAY = 86400 };
@@ -122,48 +141,124 @@ static bool rate_resolve(const struct arrivals_rate_config *c, const struct site
     return true;
 }
 
-bool arrivals_rate_init(struct arrivals_rate *rate, const struct arrivals_rate_config *config,
-                        const struct site *site)
+/* The class's keys time_zone, start and end. */
+static bool class_resolve(struct arrivals_rate *rate, const struct arrivals_setup *setup)
 {
-    bool resolved = rate_resolve(config, site, &rate->per_second);
-    bool curved = curve_init(&rate->curve, &config->curve, site);
-    if (!resolved || !curved)
+    const struct site *site = &setup->site;
+    const struct traffic_config *class = setup->config->classes[site->class_index];
+    rate->from_ps = class->start_ps;
+    rate->to_ps = class->end_ps == FIELD_INT_UNSET ? TIME_NEVER : class->end_ps;
+    bool ok = true;
+    if (rate->to_ps <= rate->from_ps) {
+        site_error(site, "end", "the class ends before it starts");
+        ok = false;
+    }
+    if (!zone_parse(class->time_zone, &rate->zone)) {
+        const char *near = errors_nearest(class->time_zone, zone_names);
+        site_error(site, "time_zone",
+                   "unknown time zone '%s'%s%s%s: an offset such as +05:30, or a name of those in "
+                   "`fleetsim explain time_zone`",
+                   class->time_zone, near ? ", did you mean '" : "", near ? near : "",
+                   near ? "'?" : "");
+        ok = false;
+    }
+    return ok;
+}
+
+bool arrivals_rate_init_mean(struct arrivals_rate *rate, struct rational per_second,
+                             const struct variant_value *curve, const struct field_list *spikes,
+                             const struct arrivals_setup *setup)
+{
+    rate->per_second = per_second;
+    rate->daily = (double)per_second.numerator * SECONDS_PER_DAY / (double)per_second.denominator;
+    rate->spikes = spikes;
+    rate->site = setup->site;
+    rate->timeline = (struct timeline){0};
+    bool curved = curve_init(&rate->curve, curve, &setup->site);
+    return class_resolve(rate, setup) && curved;
+}
+
+bool arrivals_rate_init(struct arrivals_rate *rate, const struct arrivals_rate_config *config,
+                        const struct arrivals_setup *setup)
+{
+    struct rational per_second = {1, 1};
+    bool resolved = rate_resolve(config, &setup->site, &per_second);
+    bool ok = arrivals_rate_init_mean(rate, per_second, &config->curve, &config->spikes, setup);
+    if (!resolved || !ok)
         return false;
-    double numerator = (double)rate->per_second.numerator;
-    double denominator = (double)rate->per_second.denominator;
-    rate->daily = numerator * SECONDS_PER_DAY / denominator;
-    rate->start_s = 0;
-    double mean = numerator / denominator;
+    double mean = (double)per_second.numerator / (double)per_second.denominator;
     if (!(mean >= RATE_MIN && mean <= RATE_MAX)) {
-        site_error(site, "arrivals.users", "the rate must be between 1e-9 /s and 1e9 /s");
+        site_error(&setup->site, "arrivals.users", "the rate must be between 1e-9 /s and 1e9 /s");
         return false;
     }
     return true;
 }
 
-void arrivals_rate_start(struct arrivals_rate *rate, int64_t start_unix_s)
+void arrivals_rate_free(struct arrivals_rate *rate)
 {
-    int64_t second = start_unix_s % SECONDS_PER_DAY;
-    rate->start_s = (uint32_t)(second < 0 ? second + SECONDS_PER_DAY : second);
+    timeline_free(&rate->timeline);
 }
 
-static int64_t local_time(const struct arrivals_rate *rate, int64_t time_ps)
+bool arrivals_rate_start(struct arrivals_rate *rate, int64_t start_unix_s, int64_t horizon_ps,
+                         struct errors *errors)
 {
-    check(time_ps >= 0);
-    return time_add(time_ps, rate->start_s * PS_PER_SECOND);
+    if (rate->zone.rule != ZONE_FIXED &&
+        (start_unix_s < zone_days(ZONE_YEAR_MIN, 1, 1) * SECONDS_PER_DAY ||
+         start_unix_s >= zone_days(ZONE_YEAR_MAX, 1, 1) * SECONDS_PER_DAY)) {
+        struct site site = rate->site;
+        site.errors = errors;
+        site_error(&site, "time_zone",
+                   "the daylight-saving rules of %s are known for scenarios that start from %d to "
+                   "%d: give an offset such as -05:00",
+                   rate->zone.name, ZONE_YEAR_MIN, ZONE_YEAR_MAX);
+        return false;
+    }
+    struct timeline_setup setup = {.start_unix_s = start_unix_s,
+                                   .horizon_ps = horizon_ps,
+                                   .zone = &rate->zone,
+                                   .spikes = rate->spikes,
+                                   .from_ps = rate->from_ps,
+                                   .to_ps = rate->to_ps};
+    timeline_init(&rate->timeline, &setup);
+    return true;
+}
+
+bool arrivals_rate_is_flat(const struct arrivals_rate *rate)
+{
+    return curve_is_flat(&rate->curve) && rate->spikes->count == 0;
 }
 
 double arrivals_rate_at(const struct arrivals_rate *rate, int64_t time_ps)
 {
-    return rate->daily / SECONDS_PER_DAY * curve_value(&rate->curve, local_time(rate, time_ps));
+    const struct timeline_piece *piece = timeline_at(&rate->timeline, time_ps);
+    int64_t weeks;
+    int64_t local_ps = timeline_local(piece, time_ps, &weeks);
+    return rate->daily / SECONDS_PER_DAY * piece->factor * curve_value(&rate->curve, local_ps);
+}
+
+/* ∫ λ over [from, to) within one piece. */
+static double piece_expected(const struct arrivals_rate *rate, const struct timeline_piece *piece,
+                             int64_t from_ps, int64_t to_ps)
+{
+    if (curve_is_flat(&rate->curve))
+        return rate->daily * piece->factor * ((double)(to_ps - from_ps) / (double)CURVE_DAY_PS);
+    int64_t weeks_from, weeks_to;
+    int64_t from = timeline_local(piece, from_ps, &weeks_from);
+    int64_t to = timeline_local(piece, to_ps, &weeks_to);
+    double days = curve_integral(&rate->curve, to) - curve_integral(&rate->curve, from);
+    return rate->daily * piece->factor * (days + CURVE_DAYS_MAX * (double)(weeks_to - weeks_from));
 }
 
 double arrivals_rate_expected(const struct arrivals_rate *rate, int64_t from_ps, int64_t to_ps)
 {
-    if (to_ps <= from_ps)
-        return 0;
-    if (curve_is_flat(&rate->curve))
-        return rate->daily * ((double)(to_ps - from_ps) / (double)CURVE_DAY_PS);
-    return rate->daily * (curve_integral(&rate->curve, local_time(rate, to_ps)) -
-                          curve_integral(&rate->curve, local_time(rate, from_ps)));
+    double sum = 0;
+    for (size_t i = 0; i < rate->timeline.count; i++) {
+        const struct timeline_piece *piece = &rate->timeline.pieces[i];
+        int64_t begin = piece->from_ps > from_ps ? piece->from_ps : from_ps;
+        int64_t end = i + 1 < rate->timeline.count ? piece[1].from_ps : to_ps;
+        end = end > to_ps ? to_ps : end;
+        if (begin < end)
+            sum += piece_expected(rate, piece, begin, end);
+    }
+    return sum;
 }

@@ -150,9 +150,19 @@ static bool scan(struct trace *t, const struct site *site)
     return true;
 }
 
-static bool check_config(const struct trace_config *c, const struct site *site)
+static bool check_config(const struct trace_config *c, const struct traffic_config *class,
+                         const struct site *site)
 {
     bool ok = true;
+    if (class->start_ps != 0 || class->end_ps != FIELD_INT_UNSET) {
+        site_error(site, class->start_ps ? "start" : "end",
+                   "start and end are not for a trace, which has its own times");
+        ok = false;
+    }
+    if (strcmp(class->time_zone, "UTC") != 0) {
+        site_error(site, "time_zone", "time_zone is not for a trace, which has no curve");
+        ok = false;
+    }
     if (c->rate_scale != 1) {
         site_error(site, "arrivals.rate_scale",
                    "rate_scale other than 1 is designed but not built yet");
@@ -201,7 +211,7 @@ static void trace_close(void *self)
 static void *trace_open(const void *config, const struct arrivals_setup *setup)
 {
     const struct trace_config *c = config;
-    if (!check_config(c, &setup->site))
+    if (!check_config(c, setup->config->classes[setup->site.class_index], &setup->site))
         return NULL;
     struct trace *t = memory_zero(1, sizeof *t);
     t->file = c->file;

@@ -134,7 +134,7 @@ static const struct variant evening_variant = {
     .ops = &evening_type,
 };
 
-/* ---- hourly ---- */
+/* ---- hourly and weekly ---- */
 
 struct hourly_config {
     struct field_list values; /* of double */
@@ -154,44 +154,70 @@ static const struct field hourly_fields[] = {
      .item = &hourly_item,
      .item_size = sizeof(double)},
     {0}};
+static const struct field weekly_fields[] = {
+    {.name = "values",
+     .kind = FIELD_LIST,
+     .flags = FIELD_REQUIRED,
+     .offset = offsetof(struct hourly_config, values),
+     .min = CURVE_HOURS_MAX,
+     .max = CURVE_HOURS_MAX,
+     .doc = "168 rates from Monday's local midnight, each constant within its hour; only their "
+            "ratios count: they are divided by their mean.",
+     .item = &hourly_item,
+     .item_size = sizeof(double)},
+    {0}};
 
-static bool hourly_init(struct curve *curve, const void *config, const struct site *site)
+static bool hours_init(struct curve *curve, const struct field_list *list, size_t hours,
+                       const struct site *site)
 {
-    const struct hourly_config *c = config;
-    const double *values = c->values.items;
-    if (c->values.count != CURVE_HOURS) {
-        site_error(site, "arrivals.curve.values", "an hourly curve has 24 values, not %zu",
-                   c->values.count);
+    const double *values = list->items;
+    if (list->count != hours) {
+        site_error(site, "arrivals.curve.values", "this curve has %zu values, not %zu", hours,
+                   list->count);
         return false;
     }
     double sum = 0;
-    for (int i = 0; i < CURVE_HOURS; i++)
+    for (size_t i = 0; i < hours; i++)
         sum += values[i];
     if (!(sum > 0)) {
-        site_error(site, "arrivals.curve.values", "all 24 values are 0: no hour has any traffic");
+        site_error(site, "arrivals.curve.values", "all %zu values are 0: no hour has any traffic",
+                   hours);
         return false;
     }
-    for (int i = 0; i < CURVE_HOURS; i++)
-        curve->hourly[i] = values[i] * CURVE_HOURS / sum;
+    for (size_t i = 0; i < hours; i++)
+        curve->hourly[i] = values[i] * (double)hours / sum;
     return true;
+}
+
+static bool hourly_init(struct curve *curve, const void *config, const struct site *site)
+{
+    return hours_init(curve, &((const struct hourly_config *)config)->values, CURVE_HOURS, site);
+}
+
+static bool weekly_init(struct curve *curve, const void *config, const struct site *site)
+{
+    curve->days = CURVE_DAYS_MAX;
+    return hours_init(curve, &((const struct hourly_config *)config)->values, CURVE_HOURS_MAX,
+                      site);
 }
 
 static double hourly_value(const struct curve *curve, double hour)
 {
-    int index = (int)hour;
-    return curve->hourly[index < CURVE_HOURS ? index : CURVE_HOURS - 1];
+    uint32_t index = (uint32_t)hour, hours = curve->days * CURVE_HOURS;
+    return curve->hourly[index < hours ? index : hours - 1];
 }
 
 static double hourly_integral(const struct curve *curve, double day)
 {
     double hour = day * CURVE_HOURS;
     double sum = 0;
-    for (int i = 0; i < CURVE_HOURS && hour > i; i++)
+    for (uint32_t i = 0; i < curve->days * CURVE_HOURS && hour > i; i++)
         sum += curve->hourly[i] * (hour < i + 1 ? hour - i : 1);
     return sum / CURVE_HOURS;
 }
 
 static const struct curve_type hourly_type = {hourly_init, hourly_value, hourly_integral, true};
+static const struct curve_type weekly_type = {weekly_init, hourly_value, hourly_integral, true};
 static const struct variant hourly_variant = {
     .name = "hourly",
     .doc = "24 values, one for each local hour.",
@@ -199,39 +225,175 @@ static const struct variant hourly_variant = {
     .size = sizeof(struct hourly_config),
     .ops = &hourly_type,
 };
+static const struct variant weekly_variant = {
+    .name = "weekly",
+    .doc = "168 values, one for each local hour of the week, from Monday.",
+    .fields = weekly_fields,
+    .size = sizeof(struct hourly_config),
+    .ops = &weekly_type,
+};
 
-const struct variant *const curve_variants[] = {&flat_variant, &evening_variant, &hourly_variant,
-                                                NULL};
-const char *const curve_later[] = {"weekly", "harmonics", NULL};
+/* ---- harmonics ---- */
+
+struct curve_term {
+    int64_t period_ps, peak_ps;
+    double amplitude;
+};
+
+struct harmonics_config {
+    double mean;
+    struct field_list terms; /* of struct curve_term */
+};
+
+static const struct field term_fields[] = {
+    {.name = "period",
+     .kind = FIELD_TIME,
+     .flags = FIELD_REQUIRED,
+     .offset = offsetof(struct curve_term, period_ps),
+     .min = 60,
+     .max = 604800,
+     .doc = "Its period: a week divided by a whole number, say 24 h, 12 h or 168 h."},
+    {.name = "amplitude",
+     .kind = FIELD_REAL,
+     .flags = FIELD_REQUIRED,
+     .offset = offsetof(struct curve_term, amplitude),
+     .min = 0,
+     .max = 1e15,
+     .doc = "Height of the wave, in the unit of mean."},
+    {.name = "phase",
+     .kind = FIELD_TIME,
+     .offset = offsetof(struct curve_term, peak_ps),
+     .fallback = "0 s",
+     .min = 0,
+     .max = 604800,
+     .doc = "When the wave is highest, from Monday's local midnight."},
+    {0}};
+static const struct field term_item = {.kind = FIELD_STRUCT, .fields = term_fields};
+static const struct field harmonics_fields[] = {
+    {.name = "mean",
+     .kind = FIELD_REAL,
+     .flags = FIELD_MIN_OPEN,
+     .offset = offsetof(struct harmonics_config, mean),
+     .fallback = "1",
+     .max = 1e15,
+     .doc = "Mean around which the waves go up and down; only ratios to it count."},
+    {.name = "terms",
+     .kind = FIELD_LIST,
+     .flags = FIELD_REQUIRED,
+     .offset = offsetof(struct harmonics_config, terms),
+     .min = 1,
+     .max = 64,
+     .doc = "The waves: mean + Σ amplitude · cos(2π (t − phase) / period), nowhere below 0.",
+     .item = &term_item,
+     .item_size = sizeof(struct curve_term)},
+    {0}};
+
+static bool harmonics_init(struct curve *curve, const void *config, const struct site *site)
+{
+    const struct harmonics_config *c = config;
+    curve->terms = c->terms.items;
+    curve->term_count = c->terms.count;
+    curve->mean = c->mean;
+    for (size_t i = 0; i < curve->term_count; i++) {
+        int64_t period_ps = curve->terms[i].period_ps;
+        if (CURVE_DAYS_MAX * CURVE_DAY_PS % period_ps != 0) {
+            site_error(site, "arrivals.curve.terms",
+                       "a period must go into a week a whole number of times");
+            return false;
+        }
+        if (CURVE_DAY_PS % period_ps != 0)
+            curve->days = CURVE_DAYS_MAX;
+    }
+    for (uint32_t k = 0; k < curve->days * CURVE_SEGMENTS; k++) {
+        if (curve->type->value(curve, k / 60.0) < 0) {
+            site_error(site, "arrivals.curve.terms",
+                       "the rate falls below 0 at %02u:%02u of day %u: smaller amplitudes or a "
+                       "larger mean",
+                       k / 60 % 24, k % 60, k / CURVE_SEGMENTS + 1);
+            return false;
+        }
+    }
+    return true;
+}
+
+static double harmonics_value(const struct curve *curve, double hour)
+{
+    double sum = 0;
+    for (size_t i = 0; i < curve->term_count; i++) {
+        const struct curve_term *term = &curve->terms[i];
+        double period = time_seconds(term->period_ps) / 3600;
+        sum += term->amplitude *
+               detmath_cos_turns((hour - time_seconds(term->peak_ps) / 3600) / period);
+    }
+    double f = 1 + sum / curve->mean;
+    return fabs(f) < 1e-12 ? 0 : f; /* a wave that just touches 0 */
+}
+
+static double harmonics_integral(const struct curve *curve, double day)
+{
+    const double two_pi = 6.283185307179586477;
+    double sum = 0;
+    for (size_t i = 0; i < curve->term_count; i++) {
+        const struct curve_term *term = &curve->terms[i];
+        double period = time_seconds(term->period_ps) / 86400;
+        double phase = time_seconds(term->peak_ps) / 86400;
+        sum += term->amplitude * period / two_pi *
+               (sin_turns((day - phase) / period) + sin_turns(phase / period));
+    }
+    return day + sum / curve->mean;
+}
+
+static const struct curve_type harmonics_type = {harmonics_init, harmonics_value,
+                                                 harmonics_integral, false};
+static const struct variant harmonics_variant = {
+    .name = "harmonics",
+    .doc = "A mean and a sum of cosine waves: daily, weekly and their fractions.",
+    .fields = harmonics_fields,
+    .size = sizeof(struct harmonics_config),
+    .ops = &harmonics_type,
+};
+
+const struct variant *const curve_variants[] = {
+    &flat_variant, &evening_variant, &hourly_variant, &weekly_variant, &harmonics_variant, NULL};
+const char *const curve_later[] = {NULL};
 
 /* ---- the table ---- */
+
+/* How the rate leans within a segment whose share is known. */
+static double segment_lean(const struct curve *curve, uint32_t k)
+{
+    double share = curve->share[k];
+    double rise =
+        curve_value(curve, (k + 1) * CURVE_SEGMENT_PS) - curve_value(curve, k * CURVE_SEGMENT_PS);
+    double lean = 1 - rise / (2 * CURVE_SEGMENTS * share);
+    return !(share > 0) ? 1 : lean < 0 ? 0 : lean > 2 ? 2 : lean;
+}
 
 bool curve_init(struct curve *curve, const struct variant_value *value, const struct site *site)
 {
     check(value->type);
-    *curve = (struct curve){.type = value->type->ops};
+    curve->type = value->type->ops;
+    curve->days = 1;
     if (!curve->type->init(curve, value->config, site))
         return false;
+    uint32_t segments = curve->segments = curve->days * CURVE_SEGMENTS;
 
-    for (int k = 0; k <= CURVE_SEGMENTS; k++)
+    for (uint32_t k = 0; k <= segments; k++)
         curve->knots[k] = grid(curve->type->integral(curve, (double)k / CURVE_SEGMENTS), 0x1p50);
-    check_msg(curve->knots[0] == 0 && curve->knots[CURVE_SEGMENTS] == 1,
-              "a curve's mean is not 1: %.17g … %.17g", curve->knots[0],
-              curve->knots[CURVE_SEGMENTS]);
+    check_msg(curve->knots[0] == 0 && fabs(curve->knots[segments] - curve->days) < 1e-12,
+              "a curve's mean is not 1: %.17g … %.17g", curve->knots[0], curve->knots[segments]);
+    curve->knots[segments] = curve->days;
 
-    for (int k = 0; k < CURVE_SEGMENTS; k++) {
-        double start = curve_value(curve, k * CURVE_SEGMENT_PS);
-        curve->lean[k] = 1;
+    for (uint32_t k = 0; k < segments; k++) {
         if (curve->type->steps) {
-            curve->share[k] = start / CURVE_SEGMENTS;
+            curve->share[k] = curve_value(curve, k * CURVE_SEGMENT_PS) / CURVE_SEGMENTS;
+            curve->lean[k] = 1;
             continue;
         }
         curve->share[k] = curve->knots[k + 1] - curve->knots[k];
-        check(curve->share[k] >= 0);
-        double rise = curve_value(curve, (k + 1) * CURVE_SEGMENT_PS) - start;
-        double lean = 1 - rise / (2 * CURVE_SEGMENTS * curve->share[k]);
-        if (curve->share[k] > 0)
-            curve->lean[k] = lean < 0 ? 0 : lean > 2 ? 2 : lean;
+        check(curve->share[k] > -1e-12);
+        curve->share[k] = curve->share[k] > 0 ? curve->share[k] : 0;
+        curve->lean[k] = segment_lean(curve, k);
     }
     return true;
 }
@@ -244,18 +406,19 @@ bool curve_is_flat(const struct curve *curve)
 double curve_value(const struct curve *curve, int64_t local_ps)
 {
     debug_check(local_ps >= 0);
-    double hour = (double)(local_ps % CURVE_DAY_PS) / (double)PS_PER_HOUR;
+    double hour = (double)(local_ps % (curve->days * CURVE_DAY_PS)) / (double)PS_PER_HOUR;
     return grid(curve->type->value(curve, hour), 0x1p40);
 }
 
 double curve_integral(const struct curve *curve, int64_t local_ps)
 {
     debug_check(local_ps >= 0);
-    int64_t day = local_ps / CURVE_DAY_PS;
-    int64_t within_ps = local_ps % CURVE_DAY_PS;
+    int64_t period_ps = curve->days * CURVE_DAY_PS;
+    int64_t period = local_ps / period_ps;
+    int64_t within_ps = local_ps % period_ps;
     int64_t segment = within_ps / CURVE_SEGMENT_PS;
     double s = (double)(within_ps % CURVE_SEGMENT_PS) / (double)CURVE_SEGMENT_PS;
     double lean = curve->lean[segment];
-    return (double)day + curve->knots[segment] +
+    return (double)period * curve->days + curve->knots[segment] +
            curve->share[segment] * (lean * s + (1 - lean) * s * s);
 }

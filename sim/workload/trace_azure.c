@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "sim/workload/zone.h"
+
 static const char *const names[] = {"TIMESTAMP", "ContextTokens", "GeneratedTokens"};
 enum { COLUMNS = 3, DATE_LENGTH = 10, STAMP_LENGTH = 19 };
 
@@ -34,8 +36,7 @@ static int two(const char *p)
     return tens > 9 || ones > 9 ? -1 : (int)(tens * 10 + ones);
 }
 
-/* Midnight of YYYY-MM-DD in Unix seconds, or −1; years 1970 to 9999. Days from the civil date as in
- * H. Hinnant's chrono-compatible algorithms. */
+/* Midnight of YYYY-MM-DD in Unix seconds, or −1; years 1970 to 9999. */
 static int64_t date_seconds(const char *p)
 {
     static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
@@ -47,12 +48,7 @@ static int64_t date_seconds(const char *p)
     bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
     if (year < 1970 || day > lengths[month - 1] + (month == 2 && leap))
         return -1;
-    int y = month <= 2 ? year - 1 : year;
-    int era = y / 400;
-    int year_of_era = y - era * 400;
-    int day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
-    int day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    return ((int64_t)era * 146097 + day_of_era - 719468) * 86400;
+    return zone_days(year, month, day) * 86400;
 }
 
 static bool parse_stamp(struct trace_reader *reader, struct trace_cell cell,

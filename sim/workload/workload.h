@@ -13,7 +13,9 @@
 /* One class of requests: an entry of `workload:` as far as traffic goes. */
 struct traffic_config {
     const char *name;
-    struct variant_value arrivals;      /* process: poisson, constant, trace */
+    const char *time_zone;              /* of its curve */
+    int64_t start_ps, end_ps;           /* of its arrivals; end FIELD_INT_UNSET: the horizon */
+    struct variant_value arrivals;      /* process: … */
     struct variant_value prompt_tokens; /* dist: …; unset: from the trace */
     struct variant_value output_tokens;
 };

@@ -6,20 +6,35 @@
 #include <string.h>
 #include <unistd.h>
 
+static void traffic_set(const struct field *fields, void *base, char *path, char *text,
+                        struct arena *arena);
+
+/* "1,2,3", or structs as "at:1 h|factor:3,at:2 h|factor:4". */
 static void list_set(const struct field *field, struct field_list *list, char *text,
                      struct arena *arena)
 {
     char why[200];
-    double values[64];
-    size_t count = 0;
+    enum { ITEMS_MAX = 168 };
+    list->items = arena_alloc(arena, ITEMS_MAX * field->item_size);
+    list->count = 0;
     for (char *save = NULL, *item = strtok_r(text, ",", &save); item;
-         item = strtok_r(NULL, ",", &save))
-        ck_assert_msg(count < 64 &&
-                          field_parse(field->item, item, &values[count++], arena, why, sizeof why),
-                      "%s: %s", item, why);
-    list->items = arena_alloc(arena, count * sizeof *values);
-    memcpy(list->items, values, count * sizeof *values);
-    list->count = count;
+         item = strtok_r(NULL, ",", &save)) {
+        ck_assert_uint_lt(list->count, ITEMS_MAX);
+        char *target = (char *)list->items + list->count++ * field->item_size;
+        if (field->item->kind != FIELD_STRUCT) {
+            ck_assert_msg(field_parse(field->item, item, target, arena, why, sizeof why), "%s: %s",
+                          item, why);
+            continue;
+        }
+        field_defaults(field->item->fields, target, arena);
+        for (char *rest = NULL, *pair = strtok_r(item, "|", &rest); pair;
+             pair = strtok_r(NULL, "|", &rest)) {
+            char *colon = strchr(pair, ':');
+            ck_assert_ptr_nonnull(colon);
+            *colon = '\0';
+            traffic_set(field->item->fields, target, pair, colon + 1, arena);
+        }
+    }
 }
 
 static void variant_set(const struct field *field, struct variant_value *value, const char *name,
@@ -43,11 +58,10 @@ static void traffic_set(const struct field *fields, void *base, char *path, char
     char *dot = strchr(path, '.');
     if (dot)
         *dot = '\0';
-    const struct field *f = fields;
-    while (f->kind != FIELD_END && strcmp(f->name, path) != 0)
-        f++;
-    ck_assert_msg(f->kind != FIELD_END, "no key '%s'", path);
-    void *target = (char *)base + f->offset;
+    size_t offset = 0;
+    const struct field *f = field_find(fields, path, &offset);
+    ck_assert_msg(f != NULL, "no key '%s'", path);
+    void *target = (char *)base + offset;
     struct variant_value *variant = target;
     char why[200];
     if (dot && f->kind == FIELD_VARIANT)
