@@ -1,5 +1,6 @@
 #include "sim/fleet/fleet.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "sim/base/arena.h"
@@ -23,14 +24,45 @@ static void emit_end(struct fleet *f, const struct request_record *record)
     emit(f, &obs);
 }
 
+/* Policies that hold latencies count them as they happen. */
+static void watch(void *self, const struct obs *obs)
+{
+    struct fleet *f = self;
+    if (obs->pool < f->pool_count && f->pools[obs->pool].signals.watches) {
+        signals_watch(&f->pools[obs->pool].signals, &f->pools[obs->pool].engine, obs);
+    }
+}
+
+/* Makes the fleet itself a receiver, where a pool's policy asks for it. */
+static void watch_begin(struct fleet *f, const struct fleet_config *config)
+{
+    f->sinks = config->sinks;
+    f->sink_count = config->sink_count;
+    bool watches = false;
+    for (uint32_t i = 0; i < config->pool_count; i++) {
+        const struct autoscaler_type *type = config->pools[i].autoscaler->type->ops;
+        watches |= type->slo != NULL;
+    }
+    if (!watches) {
+        return;
+    }
+    f->watched = memory_zero(config->sink_count + 1, sizeof *f->watched);
+    for (size_t i = 0; i < config->sink_count; i++) {
+        f->watched[i] = config->sinks[i];
+    }
+    f->watched[config->sink_count] =
+        (struct obs_sink){.take = watch, .self = f, .kinds = 1u << OBS_FIRST_TOKEN | 1u << OBS_END};
+    f->sinks = f->watched;
+    f->sink_count++;
+}
+
 struct fleet *fleet_create(const struct fleet_config *config, struct event_queue *queue)
 {
     check(config->pool_count >= 1 && config->pool_count <= ROUTER_POOLS_MAX);
     struct fleet *f = memory_zero(1, sizeof *f);
     f->queue = queue;
     f->router = config->router->type->ops;
-    f->sinks = config->sinks;
-    f->sink_count = config->sink_count;
+    watch_begin(f, config);
     f->horizon_ps = config->horizon_ps;
     f->pool_count = config->pool_count;
     f->pools = memory_zero(f->pool_count, sizeof *f->pools);
@@ -65,6 +97,7 @@ void fleet_free(struct fleet *f)
         f->router->destroy(f->router_state);
     }
     sequence_table_free(&f->sequences);
+    free(f->watched);
     free(f->pools);
     free(f->slots);
     free(f);
@@ -292,6 +325,14 @@ int64_t fleet_kv_peak(const struct fleet *f, uint32_t pool)
         }
     }
     return peak;
+}
+
+double fleet_forecast_error(const struct fleet *f, uint32_t pool)
+{
+    const struct fleet_pool *p = &f->pools[pool];
+    return p->autoscaler->forecast_error == NULL
+               ? NAN
+               : p->autoscaler->forecast_error(p->autoscaler_state);
 }
 
 struct fleet_totals fleet_totals(const struct fleet *f)

@@ -25,6 +25,7 @@ struct fleet_pool_config {
     uint32_t initial_replicas; /* ready and billed from time 0 */
     const struct variant_value *autoscaler;
     const struct cold_start_config *cold_start;
+    struct autoscaler_env env;
 };
 
 struct fleet_config {
@@ -43,6 +44,7 @@ struct fleet_config {
 enum fleet_timer {
     FLEET_TIMER_DECIDE, /* payload: pool */
     FLEET_TIMER_PHASE,  /* payload: slot; a cold-start phase ends */
+    FLEET_TIMER_SCRAPE, /* payload: pool */
     FLEET_TIMER_COUNT
 };
 
@@ -84,8 +86,8 @@ void fleet_cut(struct fleet *fleet, int64_t t);
 uint64_t fleet_in_flight(const struct fleet *fleet);
 /* Largest KV use of any replica of the pool, ever. */
 int64_t fleet_kv_peak(const struct fleet *fleet, uint32_t pool);
-/* Whether anything is provisioning or loading. */
-bool fleet_starting(const struct fleet *fleet);
+/* Mean absolute error of the pool's autoscaler's own forecasts, as a share; NaN: it made none. */
+double fleet_forecast_error(const struct fleet *fleet, uint32_t pool);
 struct fleet_totals fleet_totals(const struct fleet *fleet);
 
 #endif

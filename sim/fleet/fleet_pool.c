@@ -1,5 +1,6 @@
 #include "sim/fleet/fleet_pool.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
@@ -20,11 +21,13 @@ void fleet_pool_init(struct fleet *f, uint32_t index, const struct fleet_pool_co
     pool->autoscaler = config->autoscaler->type->ops;
     pool->autoscaler_config = config->autoscaler->config;
     if (pool->autoscaler->create != NULL) {
-        pool->autoscaler_state = pool->autoscaler->create(pool->autoscaler_config);
+        pool->autoscaler_state = pool->autoscaler->create(pool->autoscaler_config, &config->env);
     }
+    signals_init(&pool->signals, pool->autoscaler, pool->autoscaler_config);
+    uint32_t max, initial;
+    pool->autoscaler->limits(pool->autoscaler_config, &pool->min_replicas, &max, &initial);
     pool->cold_start = config->cold_start;
     pool->initial_replicas = config->initial_replicas;
-    pool->decided_ps = TIME_NONE;
     pool->queue = sequence_list_empty();
 }
 
@@ -33,6 +36,7 @@ void fleet_pool_free(struct fleet_pool *pool)
     if (pool->autoscaler_state != NULL) {
         pool->autoscaler->destroy(pool->autoscaler_state);
     }
+    signals_free(&pool->signals);
 }
 
 static void count_state(struct fleet_pool *pool, enum replica_state state, int32_t by)
@@ -89,7 +93,7 @@ static uint32_t slot_acquire(struct fleet *f)
         }
     }
     uint32_t old = f->slot_count;
-    f->slot_count = old == 0 ? 8 : 2 * old;
+    f->slot_count = old < 8 ? 8 : old + old / 4; /* tight: the trees over slots stay low */
     f->slots = memory_grow(f->slots, f->slot_count * sizeof *f->slots);
     memset(&f->slots[old], 0, (f->slot_count - old) * sizeof *f->slots);
     event_queue_resize(f->queue, f->slot_count);
@@ -179,6 +183,8 @@ static void phase_end(struct fleet *f, uint32_t slot, int64_t t)
     }
 }
 
+static void start_from_none(struct fleet *f, uint32_t index, int64_t t);
+
 void fleet_pool_start(struct fleet *f, uint32_t pool)
 {
     for (uint32_t i = 0; i < f->pools[pool].initial_replicas; i++) {
@@ -187,13 +193,16 @@ void fleet_pool_start(struct fleet *f, uint32_t pool)
     if (f->pools[pool].autoscaler->interval(f->pools[pool].autoscaler_config) != TIME_NEVER) {
         event_queue_push(f->queue, 0, EVENT_TIMER, FLEET_TIMER_DECIDE, pool);
     }
+    if (f->pools[pool].signals.interval_ps > 0) {
+        event_queue_push(f->queue, 0, EVENT_TIMER, FLEET_TIMER_SCRAPE, pool);
+    }
 }
 
 bool fleet_pool_has_room(const struct fleet *f, uint32_t index)
 {
     const struct fleet_pool *pool = &f->pools[index];
     int64_t queue = pool->engine.max_queue;
-    if (pool->ready + pool->starting == 0) {
+    if (pool->ready + pool->starting == 0 && pool->min_replicas > 0) {
         return false; /* nobody is there to wait for */
     }
     if (queue == INT64_MAX) {
@@ -215,6 +224,10 @@ void fleet_pool_wait(struct fleet *f, uint32_t index, uint32_t sequence, int64_t
 {
     struct fleet_pool *pool = &f->pools[index];
     sequence_list_insert(&f->sequences, &pool->queue, sequence, pool->engine.by_priority);
+    if (pool->ready + pool->starting == 0) {
+        start_from_none(f, index, t);
+        return;
+    }
     if (!f->router->central) {
         return;
     }
@@ -342,43 +355,115 @@ static void scale(struct fleet *f, uint32_t pool, uint32_t target, int64_t t)
     }
 }
 
+static void observe_scale(struct fleet *f, uint32_t index, const struct autoscaler_decision *d,
+                          int64_t t)
+{
+    struct fleet_pool *pool = &f->pools[index];
+    struct obs_scale change = {.ready = pool->ready,
+                               .starting = pool->starting,
+                               .draining = pool->draining,
+                               .wished = d->wished,
+                               .target = d->target,
+                               .metric = d->metric,
+                               .reason = d->reason};
+    struct obs obs = {
+        .kind = OBS_SCALE, .pool = index, .replica = UINT32_MAX, .time_ps = t, .u.scale = &change};
+    obs_emit_all(f->sinks, f->sink_count, &obs);
+}
+
+/* Requests of a waiting list that are over the limit before their first token. A list is in order
+ * of arrival unless priorities or preemptions say otherwise: all of it is looked at. */
+static uint64_t waiting_late(const struct fleet *f, const struct sequence_list *list,
+                             int64_t before_ps)
+{
+    uint64_t late = 0;
+    for (uint32_t i = list->head; i != SEQUENCE_NONE;) {
+        const struct sequence *s = sequence_at(&f->sequences, i);
+        late += s->record.first_token_ps == TIME_NONE && s->record.request.arrival_ps < before_ps;
+        i = s->next;
+    }
+    return late;
+}
+
+static void scrape(struct fleet *f, uint32_t index, int64_t t)
+{
+    struct fleet_pool *pool = &f->pools[index];
+    if (signals_has(&pool->signals, t)) {
+        return;
+    }
+    fleet_settle(f, t);
+    struct signals_scrape scrape = {.time_ps = t,
+                                    .in_flight = fleet_pool_in_flight(pool),
+                                    .waiting = pool->queue.count,
+                                    .arrived = pool->arrived,
+                                    .work_ps = pool->tally.work_ps,
+                                    .latency = pool->signals.latency};
+    bool late = pool->signals.watches && pool->signals.slo.ttft_ps != FIELD_INT_UNSET;
+    int64_t before_ps = late ? t - pool->signals.slo.ttft_ps : 0;
+    scrape.waiting_late = late ? waiting_late(f, &pool->queue, before_ps) : 0;
+    for (uint32_t i = 0; i < f->slot_count; i++) {
+        const struct fleet_slot *s = &f->slots[i];
+        if (s->pool == index && s->state >= REPLICA_SERVING) {
+            scrape.waiting += s->replica.wait.count;
+            scrape.kv_used += s->replica.kv.used;
+            scrape.waiting_late += late ? waiting_late(f, &s->replica.wait, before_ps) : 0;
+        }
+    }
+    signals_add(&pool->signals, &scrape);
+}
+
+static void scrape_timer(struct fleet *f, uint32_t index, int64_t t)
+{
+    scrape(f, index, t);
+    int64_t next = time_add(t, f->pools[index].signals.interval_ps);
+    if (next < f->horizon_ps) {
+        event_queue_push(f->queue, next, EVENT_TIMER, FLEET_TIMER_SCRAPE, index);
+    }
+}
+
+static struct autoscaler_signal signal_now(struct fleet *f, uint32_t index, int64_t t)
+{
+    struct fleet_pool *pool = &f->pools[index];
+    struct autoscaler_signal signal = {.now_ps = t,
+                                       .ready = pool->ready,
+                                       .starting = pool->starting,
+                                       .draining = pool->draining,
+                                       .kv_blocks = pool->engine.num_gpu_blocks};
+    /* A scrape that is due at this instant comes first, whatever the order of the timers. */
+    if (pool->signals.interval_ps == 0 || t % pool->signals.interval_ps == 0) {
+        scrape(f, index, t);
+    }
+    signals_read(&pool->signals, &signal);
+    signals_idle(&pool->signals, fleet_pool_in_flight(pool), pool->arrived, &signal);
+    return signal;
+}
+
 static void decide(struct fleet *f, uint32_t index, int64_t t)
 {
     struct fleet_pool *pool = &f->pools[index];
-    fleet_settle(f, t);
-    struct autoscaler_signal signal = {
-        .now_ps = t,
-        .ready = pool->ready,
-        .starting = pool->starting,
-        .draining = pool->draining,
-        .in_flight = fleet_pool_in_flight(pool),
-        .window_ps = pool->decided_ps == TIME_NONE ? 0 : t - pool->decided_ps,
-        .work_ps = pool->tally.work_ps - pool->decided_work_ps,
-    };
-    struct autoscaler_decision decision;
+    struct autoscaler_signal signal = signal_now(f, index, t);
+    struct autoscaler_decision decision = {0};
     pool->autoscaler->decide(pool->autoscaler_state, &signal, &decision);
-    pool->decided_ps = t;
-    pool->decided_work_ps = pool->tally.work_ps;
-    if (decision.target != signal.ready + signal.starting) {
-        struct obs_scale change = {.ready = signal.ready,
-                                   .starting = signal.starting,
-                                   .draining = signal.draining,
-                                   .wished = decision.wished,
-                                   .target = decision.target,
-                                   .metric = decision.metric,
-                                   .reason = decision.reason};
-        struct obs obs = {.kind = OBS_SCALE,
-                          .pool = index,
-                          .replica = UINT32_MAX,
-                          .time_ps = t,
-                          .u.scale = &change};
-        obs_emit_all(f->sinks, f->sink_count, &obs);
+    if (decision.target != signal.ready + signal.starting || decision.announce) {
+        observe_scale(f, index, &decision, t);
         scale(f, index, decision.target, t);
     }
-    int64_t next = time_add(t, pool->autoscaler->interval(pool->autoscaler_config));
+    int64_t next = pool->autoscaler->next != NULL
+                       ? pool->autoscaler->next(pool->autoscaler_state, t)
+                       : time_add(t, pool->autoscaler->interval(pool->autoscaler_config));
+    check(next > t);
     if (next < f->horizon_ps) {
         event_queue_push(f->queue, next, EVENT_TIMER, FLEET_TIMER_DECIDE, index);
     }
+}
+
+/* A request waits where nobody is or comes: its arrival starts the first replica. */
+static void start_from_none(struct fleet *f, uint32_t index, int64_t t)
+{
+    struct autoscaler_decision decision = {
+        .wished = 1, .target = 1, .metric = NAN, .reason = "a request found no replica"};
+    observe_scale(f, index, &decision, t);
+    scale(f, index, 1, t);
 }
 
 void fleet_timer(struct fleet *f, enum fleet_timer kind, uint64_t payload, int64_t t)
@@ -388,9 +473,15 @@ void fleet_timer(struct fleet *f, enum fleet_timer kind, uint64_t payload, int64
     }
     check_context(t, -1);
     f->totals.events++;
-    if (kind == FLEET_TIMER_DECIDE) {
+    switch (kind) {
+    case FLEET_TIMER_DECIDE:
         decide(f, (uint32_t)payload, t);
-    } else {
+        break;
+    case FLEET_TIMER_SCRAPE:
+        scrape_timer(f, (uint32_t)payload, t);
+        break;
+    default:
         phase_end(f, (uint32_t)payload, t);
+        break;
     }
 }

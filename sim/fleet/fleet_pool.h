@@ -3,6 +3,7 @@
 #define FLEETSIM_SIM_FLEET_FLEET_POOL_H
 
 #include "sim/fleet/fleet.h"
+#include "sim/fleet/signals.h"
 
 /* One place for a replica. A released slot is used again: the lowest free one first. */
 struct fleet_slot {
@@ -26,8 +27,8 @@ struct fleet_pool {
     uint32_t ready, starting, draining; /* replicas */
     uint64_t arrived;
     struct engine_tally tally;  /* ended: requests that ended without a replica too */
-    int128 decided_work_ps;     /* tally.work_ps at the last decision */
-    int64_t decided_ps;         /* the last decision; TIME_NONE before the first */
+    struct signals signals;     /* what the autoscaler sees of all this */
+    uint32_t min_replicas;      /* of the autoscaler; 0: the first to arrive starts a replica */
     struct sequence_list queue; /* central queue; else requests that wait for a ready replica */
     int64_t kv_peak;            /* of replicas released since */
 };
@@ -38,6 +39,7 @@ struct fleet {
     void *router_state; /* owned; NULL for a central queue */
     const struct obs_sink *sinks;
     size_t sink_count;
+    struct obs_sink *watched; /* owned: sinks, when the fleet itself is one more of them */
     int64_t horizon_ps;
     uint32_t pool_count, slot_count;
     struct fleet_pool *pools; /* owned */
@@ -59,9 +61,9 @@ void fleet_pool_free(struct fleet_pool *pool);
 void fleet_pool_start(struct fleet *f, uint32_t pool);
 /* Whether the pool's own queue may take one more request: running + waiting below the sum over its
  * ready replicas of max_num_seqs + max_queue; while all of them are starting, fewer than max_queue
- * waiting; with none at all, never. */
+ * waiting; with none at all, only if the first to arrive starts one. */
 bool fleet_pool_has_room(const struct fleet *f, uint32_t pool);
-/* A request joins the pool's own queue at t. */
+/* A request joins the pool's own queue at t, and starts a replica where there is none. */
 void fleet_pool_wait(struct fleet *f, uint32_t pool, uint32_t sequence, int64_t t);
 /* The queue has a new head since t, by the step of the replica at slot `by` (ROUTER_NONE: by an
  * event before the steps at t): every other replica that could take it must look at its next

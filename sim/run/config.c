@@ -177,7 +177,6 @@ static const struct field pool_fields[] = {
      .flags = FIELD_REQUIRED,
      .offset = offsetof(struct pool_config, autoscaler),
      .variants = autoscaler_variants,
-     .later = autoscaler_later,
      .tag = "policy",
      .doc = "How many replicas, when"},
     {.name = "cold_start",

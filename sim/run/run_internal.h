@@ -15,6 +15,8 @@
 
 /* What the plan of a pool rests on. */
 struct run_plan {
+    const struct run *run; /* borrowed: what it is the plan of */
+    size_t pool;
     double capacity;    /* requests/s of one replica at full utilisation; NaN: unknown */
     bool classes_known; /* every class that may use the pool may use no other */
     uint32_t initial_replicas;
@@ -51,6 +53,8 @@ size_t run_pool_count(const struct run *run);
 double run_plan_rate(const struct run *run, size_t pool, int64_t time_ps);
 /* Replicas needed for that rate at the utilisation target; NaN: unknown. */
 double run_plan_need(const struct run *run, size_t pool, double rate);
+/* The same of a struct run_plan (self), at a time: for autoscaler_env.need. */
+double run_plan_need_at(const void *self, int64_t hour_ps);
 /* Fills plans; an error where a default needs a capacity that is not known. */
 bool run_plan_make(struct run *run, const struct locator *where, struct errors *errors);
 /* Hands references and needs to the metrics. */

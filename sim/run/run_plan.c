@@ -44,6 +44,12 @@ double run_plan_need(const struct run *run, size_t pool, double rate)
     return ceil(rate / capacity - NEED_SLACK);
 }
 
+double run_plan_need_at(const void *self, int64_t hour_ps)
+{
+    const struct run_plan *plan = self;
+    return run_plan_need(plan->run, plan->pool, run_plan_rate(plan->run, plan->pool, hour_ps));
+}
+
 /* Expected arrivals of the pool in [from, to). */
 static double expected(const struct run *run, size_t pool, int64_t from_ps, int64_t to_ps)
 {
@@ -79,11 +85,33 @@ static double capacity_of(const struct run *run, size_t pool)
     return model->type->capacity(model->model, prompt / requests, output / requests);
 }
 
+/* A policy that goes by the plan needs one. */
+static bool plan_known(const struct run *run, size_t pool, const struct locator *where,
+                       struct errors *errors)
+{
+    const struct pool_config *config = config_pool(&run->config, pool);
+    char path[64];
+    struct source_pos pos;
+    if (!isnan(run_plan_need(run, pool, run_plan_rate(run, pool, 0)))) {
+        return true;
+    }
+    snprintf(path, sizeof path, "fleet.pools[%zu].autoscaler", pool);
+    where->find(where->self, path, &pos);
+    errors_add(errors, SEVERITY_ERROR, &pos,
+               "autoscaler %s: the need by hour is not known: state the pool's capacity%s",
+               config->autoscaler.type->name,
+               run->plans[pool].classes_known ? ""
+                                              : ", and give each class that uses it no other pool");
+    return false;
+}
+
 static bool plan_pool(struct run *run, size_t pool, const struct locator *where,
                       struct errors *errors)
 {
     const struct pool_config *config = config_pool(&run->config, pool);
     struct run_plan *plan = &run->plans[pool];
+    plan->run = run;
+    plan->pool = pool;
     plan->classes_known = true;
     for (size_t c = 0; c < run_class_count(run); c++) {
         plan->classes_known &= class_uses_only(run, c, pool) || !class_may_use(run, c, pool);
@@ -111,7 +139,7 @@ static bool plan_pool(struct run *run, size_t pool, const struct locator *where,
         initial = (uint32_t)fmin(fmax(need, min), max);
     }
     plan->initial_replicas = initial;
-    return true;
+    return !type->plans || plan_known(run, pool, where, errors);
 }
 
 bool run_plan_make(struct run *run, const struct locator *where, struct errors *errors)

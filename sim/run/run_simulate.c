@@ -17,6 +17,7 @@ enum run_timer {
 
 /* How often the clock on the wall is looked at, in events; and then, in seconds, what is due. */
 enum { WALL_EVERY_EVENTS = 8192 };
+enum { SECONDS_PER_DAY = 86400 };
 static const double PROGRESS_EVERY_S = 0.2, SAVE_EVERY_S = 2.0;
 
 struct loop {
@@ -253,6 +254,19 @@ static struct metrics *metrics_make(const struct run *run)
     return metrics;
 }
 
+/* What the pool's policy may know beyond its signals. */
+static struct autoscaler_env autoscaler_env(const struct run *run, size_t p)
+{
+    const struct cold_start_config *cold = &config_pool(&run->config, p)->cold_start;
+    int64_t day_s = run->config.start_unix_s % SECONDS_PER_DAY;
+    return (struct autoscaler_env){
+        .lead_ps = cold_start_provisioning(cold) + cold_start_loading(cold),
+        .day_ps = (day_s + (day_s < 0 ? SECONDS_PER_DAY : 0)) * PS_PER_SECOND,
+        .horizon_ps = run->config.horizon_ps,
+        .need = run_plan_need_at,
+        .need_self = &run->plans[p]};
+}
+
 static struct fleet *fleet_make(struct run *run, const struct obs_sink *sinks, size_t sink_count,
                                 bool step_by_step)
 {
@@ -266,7 +280,8 @@ static struct fleet *fleet_make(struct run *run, const struct obs_sink *sinks, s
                                              .max_queue = c->max_queue,
                                              .initial_replicas = run->plans[p].initial_replicas,
                                              .autoscaler = &c->autoscaler,
-                                             .cold_start = &c->cold_start};
+                                             .cold_start = &c->cold_start,
+                                             .env = autoscaler_env(run, p)};
     }
     struct fleet_config config = {.pools = pool,
                                   .pool_count = (uint32_t)pools,

@@ -21,7 +21,7 @@ static void bench_open(struct bench *b, const char *a, const char *c, const char
     b->value =
         drive_variant(&b->arena, &autoscaler_target_variant, "max_replicas=1000", a, c, d, NULL);
     b->type = b->value.type->ops;
-    b->state = b->type->create(b->value.config);
+    b->state = b->type->create(b->value.config, &(struct autoscaler_env){0});
 }
 
 static void bench_free(struct bench *b)
@@ -156,7 +156,7 @@ START_TEST(limits_always_hold)
         drive_variant(&arena, &autoscaler_target_variant, "metric=utilization", "target=0.3",
                       "min_replicas=3", "max_replicas=40", "scale_down_window=60 s", NULL);
     const struct autoscaler_type *type = value.type->ops;
-    void *state = type->create(value.config);
+    void *state = type->create(value.config, &(struct autoscaler_env){0});
     uint64_t key = rng_key(2, 0, RNG_TEST, 0);
     uint32_t present = 3;
     bool floor = false, ceiling = false;
