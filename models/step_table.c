@@ -156,7 +156,7 @@ static void *table_build(const void *config_, struct arena *arena, struct errors
 static void outside(const struct table_model *m, const char *what, int64_t value, int64_t low,
                     int64_t high)
 {
-    check_msg(m->config->extrapolate,
+    check_limit(m->config->extrapolate,
               "step_time table: %s of %lld is outside the measured %lld to %lld; add points or set "
               "extrapolate: true",
               what, (long long)value, (long long)low, (long long)high);
@@ -246,7 +246,7 @@ static void table_law(const void *model, const struct step_batch *batch, struct 
     const struct table_model *m = model;
     struct piece step =
         piece_add(decode_piece(m, batch), piece_constant(prefill_ps(m, batch->prefill_tokens)));
-    check_msg(step.base > 0, "step_time table: extrapolated to a step of no time");
+    check_limit(step.base > 0, "step_time table: extrapolated to a step of no time");
     *law = (struct step_law){step.base, step.slope, step.valid};
 }
 

@@ -305,6 +305,40 @@ static void print_rows(const struct layout_ask *ask, const struct layout_result 
         text_real(ask->context, 0).s);
 }
 
+/* When nothing meets the limit: the fastest layout that at least holds the batch, or NULL. */
+static const struct layout_row *nearest_row(const struct layout_result *result)
+{
+    const struct layout_row *best = NULL;
+    for (size_t i = 0; i < result->count; i++) {
+        const struct layout_row *l = &result->rows[i];
+        if (l->batch_fits && (best == NULL || l->decode.total_s < best->decode.total_s)) {
+            best = l;
+        }
+    }
+    return best;
+}
+
+static void print_no_recommendation(const struct layout_ask *ask,
+                                    const struct layout_result *result)
+{
+    char text[PARALLEL_TEXT_MAX];
+    const struct layout_row *l = nearest_row(result);
+    printf("\nNo layout holds %s sequences of %s tokens within %s ms per token.\n",
+           text_real(ask->batch, 0).s, text_real(ask->context, 0).s,
+           text_plain(ask->tpot_s * 1e3).s);
+    if (l == NULL) {
+        printf(
+            "None holds them at all: fewer sequences (--batch), shorter ones (--context), or more "
+            "GPUs.\n");
+    } else {
+        printf(
+            "Nearest: %s holds them at %s ms: it is the fastest that does. Lower --batch, or allow "
+            "--tpot '%s ms'.\n",
+            parallel_text(&l->parallel, text), text_real(l->decode.total_s * 1e3, 1).s,
+            text_real(ceil(l->decode.total_s * 1e3), 0).s);
+    }
+}
+
 static void print_recommendation(const struct layout_ask *ask, const struct layout_result *result)
 {
     char best[PARALLEL_TEXT_MAX], quiet[PARALLEL_TEXT_MAX];
@@ -314,9 +348,7 @@ static void print_recommendation(const struct layout_ask *ask, const struct layo
                "%s MB per GPU.\n",
                text_real(result->crossover / 1e6, 1).s);
     if (!result->best) {
-        printf("\nNo layout holds %s sequences of %s tokens within %s ms per token.\n",
-               text_real(ask->batch, 0).s, text_real(ask->context, 0).s,
-               text_plain(ask->tpot_s * 1e3).s);
+        print_no_recommendation(ask, result);
         return;
     }
     parallel_text(&result->best->parallel, best);
