@@ -22,7 +22,7 @@ struct check {
         (c)->ok = false;                                                                           \
     } while (0)
 
-enum { PATH_MAX_TEXT = 128 };
+enum { PATH_MAX_TEXT = 128, REPLICA_GPUS_MAX = 65536 };
 
 static const char *pool_path(char *buffer, size_t pool, const char *key)
 {
@@ -54,6 +54,11 @@ static void check_parallel(struct check *c, const struct pool_config *pool, size
         REFUSE(c, pool_path(path, i, "parallel.expert"),
                "expert (%lld) must divide tensor × attention_data (%lld)", (long long)p->expert,
                (long long)(p->tensor * p->attention_data));
+    }
+    if (parallel_gpus(p) > REPLICA_GPUS_MAX) {
+        REFUSE(c, pool_path(path, i, "parallel"),
+               "tensor × attention_data × pipeline makes %lld GPUs of one replica, more than %d",
+               (long long)parallel_gpus(p), REPLICA_GPUS_MAX);
     }
 }
 

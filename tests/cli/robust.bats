@@ -138,3 +138,18 @@ refused_output() {
   fs_run run small.yaml "${trace[@]}" --no-output --set warmup=300000.5s
   assert_status 0
 }
+
+@test "a layout of more GPUs than there can be is refused, however it is made up" {
+  pool='fleet.pools[0].parallel'
+  fs_run check small.yaml --set "$pool.tensor=65536"
+  assert_status 0
+  for other in tensor pipeline attention_data; do
+    fs_run check small.yaml --set "$pool={tensor: 2, pipeline: 2, attention_data: 2}" \
+      --set "$pool.$other=65536"
+    assert_status 2
+    assert_stderr_has "makes 262144 GPUs of one replica, more than 65536"
+  done
+  fs_run check small.yaml --set "$pool={tensor: 65536, pipeline: 65536, attention_data: 65536}"
+  assert_status 2
+  assert_stderr_has "GPUs of one replica"
+}
