@@ -181,6 +181,14 @@ static void span_cut(struct replica *r, uint32_t k)
     }
 }
 
+void replica_settle_edge(struct replica *r, int64_t t)
+{
+    replica_settle(r, t);
+    if (r->running && r->batch.decodes > 0 && r->batch.prefills > 0) {
+        span_cut(r, 1);
+    }
+}
+
 void replica_sync(const struct replica *r, uint32_t index)
 {
     struct sequence *s = at(r, index);

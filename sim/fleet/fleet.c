@@ -237,6 +237,16 @@ void fleet_settle(struct fleet *f, int64_t t)
     }
 }
 
+void fleet_edge(struct fleet *f, int64_t t)
+{
+    for (uint32_t i = 0; i < f->slot_count; i++) {
+        if (f->slots[i].state >= REPLICA_SERVING) {
+            replica_settle_edge(&f->slots[i].replica, t);
+            fleet_slot_changed(f, i, t);
+        }
+    }
+}
+
 void fleet_gauge(struct fleet *f, int64_t t)
 {
     fleet_settle(f, t);

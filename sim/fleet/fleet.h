@@ -77,6 +77,8 @@ void fleet_timer(struct fleet *fleet, enum fleet_timer kind, uint64_t payload, i
 void fleet_drain(struct fleet *fleet, uint32_t slot, int64_t t);
 /* Settles every replica to t, after the steps at t: before gauges and interval edges. */
 void fleet_settle(struct fleet *fleet, int64_t t);
+/* The same for an output interval that ends at t. */
+void fleet_edge(struct fleet *fleet, int64_t t);
 /* Settles, then emits one OBS_GAUGE per pool. */
 void fleet_gauge(struct fleet *fleet, int64_t t);
 /* Ends every request in flight as OUTCOME_IN_FLIGHT at t, in order of id. */

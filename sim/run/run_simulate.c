@@ -155,7 +155,7 @@ static void timer(struct loop *loop, const struct event *event)
     int64_t t = event->time_ps;
     switch (event->kind) {
     case TIMER_EDGE:
-        fleet_settle(run->fleet, t);
+        fleet_edge(run->fleet, t);
         metrics_roll(run->metrics, t);
         push_edge(run);
         save_hours(loop);
