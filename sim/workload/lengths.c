@@ -6,6 +6,7 @@
 #include "sim/base/check.h"
 #include "sim/base/detmath.h"
 #include "sim/base/rng.h"
+#include "sim/workload/lengths_table.h"
 
 /* ⌈x⌉ within [min, max]; x ≥ 0. */
 static inline uint32_t rounded_up(double x, uint32_t min, uint32_t max)
@@ -51,13 +52,66 @@ static uint32_t constant_draw(const struct lengths *lengths, uint64_t bits)
     return lengths->min;
 }
 
-static const struct lengths_type constant_type = {constant_init, constant_draw};
+static const struct lengths_type constant_type = {constant_init, constant_draw, false};
 static const struct variant constant_variant = {
     .name = "constant",
     .doc = "The same length every time.",
     .fields = constant_fields,
     .size = sizeof(struct constant_config),
     .ops = &constant_type,
+};
+
+/* ---- uniform ---- */
+
+struct uniform_config {
+    int64_t min, max;
+};
+
+static const struct field uniform_fields[] = {{.name = "min",
+                                               .kind = FIELD_INT,
+                                               .unit = UNIT_TOKENS,
+                                               .flags = FIELD_REQUIRED,
+                                               .offset = offsetof(struct uniform_config, min),
+                                               .min = 0,
+                                               .max = LENGTHS_TOKENS_MAX,
+                                               .doc = "Shortest; an output may be 0."},
+                                              {.name = "max",
+                                               .kind = FIELD_INT,
+                                               .unit = UNIT_TOKENS,
+                                               .flags = FIELD_REQUIRED,
+                                               .offset = offsetof(struct uniform_config, max),
+                                               .min = 0,
+                                               .max = LENGTHS_TOKENS_MAX,
+                                               .doc = "Longest."},
+                                              {0}};
+
+static bool uniform_init(struct lengths *lengths, const void *config, const struct site *site,
+                         const char *key)
+{
+    const struct uniform_config *c = config;
+    if (c->min > c->max) {
+        site_error(site, key, "min is above max");
+        return false;
+    }
+    lengths->min = (uint32_t)c->min;
+    lengths->max = (uint32_t)c->max;
+    lengths->mean = ((double)c->min + (double)c->max) / 2;
+    return true;
+}
+
+static uint32_t uniform_draw(const struct lengths *lengths, uint64_t bits)
+{
+    unsigned __int128 width = (uint64_t)lengths->max - lengths->min + 1;
+    return lengths->min + (uint32_t)(width * bits >> 64);
+}
+
+static const struct lengths_type uniform_type = {uniform_init, uniform_draw, false};
+static const struct variant uniform_variant = {
+    .name = "uniform",
+    .doc = "Every whole number of tokens from min to max alike.",
+    .fields = uniform_fields,
+    .size = sizeof(struct uniform_config),
+    .ops = &uniform_type,
 };
 
 /* ---- exponential and geometric: ⌈scale · E⌉, E a unit exponential ---- */
@@ -97,7 +151,7 @@ static bool exponential_init(struct lengths *lengths, const void *config, const 
     return true;
 }
 
-static const struct lengths_type exponential_type = {exponential_init, exponential_draw};
+static const struct lengths_type exponential_type = {exponential_init, exponential_draw, true};
 static const struct variant exponential_variant = {
     .name = "exponential",
     .doc = "Exponential, rounded up to whole tokens.",
@@ -130,7 +184,7 @@ static bool geometric_init(struct lengths *lengths, const void *config, const st
     return true;
 }
 
-static const struct lengths_type geometric_type = {geometric_init, exponential_draw};
+static const struct lengths_type geometric_type = {geometric_init, exponential_draw, true};
 static const struct variant geometric_variant = {
     .name = "geometric",
     .doc = "Geometric on 1, 2, 3 …: every token is the last with the same probability.",
@@ -189,10 +243,10 @@ static const struct field lognormal_fields[] = {
      .doc = "Longer lengths become this; 2^30 when not given."},
     {0}};
 
-/* Φ(x) from detmath only, because the median solved with it decides draws: the series
+/* From detmath only, because the median solved with it decides draws: the series
  * φ(x)·Σ x^(2n+1)/(2n+1)!! (Abramowitz & Stegun 26.2.11) near 0, the continued fraction 26.2.14
  * beyond; absolute error below 1e-15, relative below 1e-12. */
-static double normal_cdf(double x)
+double lengths_normal_cdf(double x)
 {
     const double inverse_sqrt_2pi = 0.39894228040143267794;
     double size = fabs(x);
@@ -220,14 +274,14 @@ static double survival_integral(double mu, double sigma, double from, double to)
 {
     double low = (detmath_log(from) - mu) / sigma;
     double high = (detmath_log(to) - mu) / sigma;
-    double inside =
-        detmath_exp(mu + sigma * sigma / 2) * (normal_cdf(high - sigma) - normal_cdf(low - sigma));
-    return to * normal_cdf(-high) - from * normal_cdf(-low) + inside;
+    double inside = detmath_exp(mu + sigma * sigma / 2) *
+                    (lengths_normal_cdf(high - sigma) - lengths_normal_cdf(low - sigma));
+    return to * lengths_normal_cdf(-high) - from * lengths_normal_cdf(-low) + inside;
 }
 
 static double survival(double mu, double sigma, double k)
 {
-    return normal_cdf((mu - detmath_log(k)) / sigma);
+    return lengths_normal_cdf((mu - detmath_log(k)) / sigma);
 }
 
 /* d/dx P(Y > x). */
@@ -336,7 +390,7 @@ static uint32_t lognormal_draw(const struct lengths *lengths, uint64_t bits)
     return rounded_up(detmath_exp(lengths->a + lengths->b * z), lengths->min, lengths->max);
 }
 
-static const struct lengths_type lognormal_type = {lognormal_init, lognormal_draw};
+static const struct lengths_type lognormal_type = {lognormal_init, lognormal_draw, false};
 static const struct variant lognormal_variant = {
     .name = "lognormal",
     .doc = "Log-normal, rounded up to whole tokens, then clipped; the mean is that of the result.",
@@ -345,9 +399,16 @@ static const struct variant lognormal_variant = {
     .ops = &lognormal_type,
 };
 
-const struct variant *const lengths_variants[] = {&constant_variant, &exponential_variant,
-                                                  &geometric_variant, &lognormal_variant, NULL};
-const char *const lengths_later[] = {"uniform", "gamma", "pareto_lognormal", "empirical", NULL};
+const struct variant *const lengths_variants[] = {&constant_variant,
+                                                  &uniform_variant,
+                                                  &exponential_variant,
+                                                  &geometric_variant,
+                                                  &lognormal_variant,
+                                                  &lengths_table_gamma_variant,
+                                                  &lengths_table_pareto_lognormal_variant,
+                                                  &lengths_table_empirical_variant,
+                                                  NULL};
+const char *const lengths_later[] = {NULL};
 
 bool lengths_init(struct lengths *lengths, const struct variant_value *value, uint32_t least,
                   const struct site *site, const char *key)
@@ -361,4 +422,21 @@ bool lengths_init(struct lengths *lengths, const struct variant_value *value, ui
         return false;
     }
     return true;
+}
+
+void lengths_free(struct lengths *lengths)
+{
+    lengths_table_free(lengths->table);
+    lengths->table = NULL;
+}
+
+uint64_t lengths_correlate(const struct lengths *prompt, uint64_t prompt_bits,
+                           const struct lengths *output, uint64_t own, double correlation)
+{
+    double z = detmath_normal_quantile(rng_unit_open(prompt_bits));
+    z = prompt->type->falling ? -z : z;
+    double rest = sqrt(1 - correlation * correlation);
+    double score = correlation * z + rest * detmath_normal_quantile(rng_unit_open(own));
+    double share = lengths_normal_cdf(output->type->falling ? -score : score);
+    return share < 1 ? (uint64_t)(share * 0x1p64) : UINT64_MAX;
 }

@@ -63,6 +63,14 @@ const struct field workload_class_fields[] = {
      .variants = lengths_variants,
      .tag = "dist",
      .later = lengths_later},
+    {.name = "correlation",
+     .kind = FIELD_REAL,
+     .offset = offsetof(struct traffic_config, correlation),
+     .fallback = "0",
+     .min = -0.999,
+     .max = 0.999,
+     .doc = "Between prompt and output length of one request, both drawn: the correlation of their "
+            "normal scores (a Gaussian copula). Neither distribution changes."},
     {0}};
 
 enum { STREAM_BATCH = 256, CLASSES_MAX = 1024 };
@@ -76,6 +84,7 @@ struct stream {
     struct lengths prompt, output;
     double mean_prompt, mean_output;
     uint64_t skipped;
+    double correlation;
     uint64_t length_key;
     uint64_t number; /* in its class, of the next request to draw */
     uint32_t at, count;
@@ -142,6 +151,11 @@ static bool stream_open(struct stream *s, const struct workload_config *config,
                       &s->prompt_drawn, &s->prompt);
     ok &= tokens_open(&class->output_tokens, brings_tokens, 0, site, "output_tokens",
                       &s->output_drawn, &s->output);
+    if (class->correlation != 0 && !(s->prompt_drawn && s->output_drawn)) {
+        site_error(site, "correlation", "correlation needs both lengths from a distribution");
+        ok = false;
+    }
+    s->correlation = class->correlation;
     s->process = type->open(class->arrivals.config, &setup);
     if (!s->process)
         return false;
@@ -233,9 +247,12 @@ void workload_close(struct workload *w)
 {
     if (!w)
         return;
-    for (size_t i = 0; i < w->class_count; i++)
+    for (size_t i = 0; i < w->class_count; i++) {
+        lengths_free(&w->streams[i].prompt);
+        lengths_free(&w->streams[i].output);
         if (w->streams[i].type)
             w->streams[i].type->close(w->streams[i].process);
+    }
     tournament_free(&w->order);
     free(w->streams);
     free(w);
@@ -257,6 +274,8 @@ static void batch_lengths(struct stream *s)
             bits = rng_draw(s->length_key, s->number + i, 0);
         if (s->prompt_drawn)
             s->batch[i].prompt_tokens = lengths_draw(&s->prompt, bits.a);
+        if (s->correlation != 0)
+            bits.b = lengths_correlate(&s->prompt, bits.a, &s->output, bits.b, s->correlation);
         if (s->output_drawn)
             s->batch[i].output_tokens = lengths_draw(&s->output, bits.b);
     }

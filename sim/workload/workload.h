@@ -18,6 +18,7 @@ struct traffic_config {
     struct variant_value arrivals;      /* process: … */
     struct variant_value prompt_tokens; /* dist: …; unset: from the trace */
     struct variant_value output_tokens;
+    double correlation; /* of both lengths' normal scores */
 };
 extern const struct field workload_class_fields[];
 
