@@ -321,6 +321,12 @@ const struct variant *field_variant(const struct field *field, const char *name)
     return NULL;
 }
 
+const struct variant *field_bare(const struct field *field, const char *text)
+{
+    bool named = !field->bare || field_variant(field, text);
+    return named ? NULL : field_variant(field, field->bare);
+}
+
 void field_variant_init(const struct variant *variant, struct variant_value *value,
                         struct arena *arena)
 {
@@ -375,10 +381,17 @@ static void default_fill(const struct field *field, void *target, struct arena *
                   "field %s has no default and is neither required nor optional", field->name);
         field_unset(field, target);
     } else if (field->kind == FIELD_VARIANT) {
-        const struct variant *variant = field_variant(field, field->fallback);
+        const struct variant *bare = field_bare(field, field->fallback);
+        const struct variant *variant = bare ? bare : field_variant(field, field->fallback);
         check_msg(variant, "field %s defaults to an unknown variant %s", field->name,
                   field->fallback);
         field_variant_init(variant, target, arena);
+        if (bare) {
+            const struct field *first = bare->fields;
+            void *at = (char *)((struct variant_value *)target)->config + first->offset;
+            bool ok = field_parse(first, field->fallback, at, arena, why, sizeof why);
+            check_msg(ok, "default of %s: %s", field->name, why);
+        }
     } else {
         check_msg(field_is_scalar(field), "field %s cannot have a default", field->name);
         bool ok = field_parse(field, field->fallback, target, arena, why, sizeof why);

@@ -63,7 +63,9 @@ struct field {
     const char *const *choices;            /* CHOICE: NULL-terminated */
     const struct field *fields;            /* STRUCT */
     const struct variant *const *variants; /* VARIANT: NULL-terminated */
-    const char *tag;          /* VARIANT: the key that selects ("policy", "process", "dist", …) */
+    const char *tag;  /* VARIANT: the key that selects ("policy", "process", "dist", …) */
+    const char *bare; /* VARIANT: the variant whose first field a bare scalar is the value of
+                         when it names no variant, in files and in .fallback; NULL: none */
     const struct field *item; /* LIST: how one item is described; its name and offset are ignored */
     size_t item_size;         /* LIST */
     const char *const *later; /* VARIANT, CHOICE: names of the design that are not built yet,
@@ -111,6 +113,9 @@ void field_unset(const struct field *field, void *target);
 /* The field of that key, looked for in INLINE tables too (never an INLINE itself); NULL when there
  * is none. *offset (may be NULL): where its value is in the struct that fields describes. */
 const struct field *field_find(const struct field *fields, const char *name, size_t *offset);
+/* Of a VARIANT with .bare, the variant that a bare scalar stands for; NULL when the text names a
+ * variant, or the field has no .bare. */
+const struct variant *field_bare(const struct field *field, const char *text);
 /* The variant of that name, or NULL. */
 const struct variant *field_variant(const struct field *field, const char *name);
 /* Why a name is none of names (NULL-terminated): not built yet (in later, which may be NULL), a

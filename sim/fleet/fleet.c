@@ -75,7 +75,7 @@ struct fleet *fleet_create(const struct fleet_config *config, struct event_queue
         f->router_state = f->router->create(config->router->config, &env);
     }
     for (uint32_t i = 0; i < f->pool_count; i++) {
-        fleet_pool_init(f, i, &config->pools[i], config->span_max);
+        fleet_pool_init(f, i, config);
     }
     for (uint32_t i = 0; i < f->pool_count; i++) {
         fleet_pool_start(f, i);

@@ -5,13 +5,26 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/check.h"
+#include "sim/base/rng.h"
 
-void fleet_pool_init(struct fleet *f, uint32_t index, const struct fleet_pool_config *config,
-                     uint32_t span_max)
+/* Of a store's progress, per byte. */
+static const double STORE_UNITS = 1024;
+
+static void store_init(struct fleet_store *store, const struct cold_start_config *config)
+{
+    double bytes;
+    store->shared = cold_start_store(config, &store->bandwidth, &store->own_limit, &bytes);
+    if (store->shared) {
+        store->size = (int128)ceil(bytes * STORE_UNITS) * PS_PER_SECOND;
+    }
+}
+
+void fleet_pool_init(struct fleet *f, uint32_t index, const struct fleet_config *fleet)
 {
     struct fleet_pool *pool = &f->pools[index];
+    const struct fleet_pool_config *config = &fleet->pools[index];
     engine_init(&pool->engine, config->engine, &config->model, config->max_queue);
-    pool->engine.span_max = span_max;
+    pool->engine.span_max = fleet->span_max;
     pool->engine.pool = index;
     pool->engine.sequences = &f->sequences;
     pool->engine.tally = &pool->tally;
@@ -27,6 +40,8 @@ void fleet_pool_init(struct fleet *f, uint32_t index, const struct fleet_pool_co
     uint32_t max, initial;
     pool->autoscaler->limits(pool->autoscaler_config, &pool->min_replicas, &max, &initial);
     pool->cold_start = config->cold_start;
+    pool->cold_start_key = rng_key(fleet->seed, fleet->replication, RNG_COLD_START, index);
+    store_init(&pool->store, config->cold_start);
     pool->initial_replicas = config->initial_replicas;
     pool->queue = sequence_list_empty();
 }
@@ -137,6 +152,7 @@ static void queue_dispatch(struct fleet *f, uint32_t pool, int64_t t)
 static void slot_ready(struct fleet *f, uint32_t slot, int64_t t)
 {
     struct fleet_slot *s = &f->slots[slot];
+    f->pools[s->pool].was_ready = true;
     replica_init(&s->replica, &f->pools[s->pool].engine, slot, s->launch);
     s->event_ps = TIME_NEVER;
     s->load = 0;
@@ -163,27 +179,120 @@ static uint32_t slot_launch(struct fleet *f, uint32_t pool, int64_t t)
     return slot;
 }
 
-static void phase_begin(struct fleet *f, uint32_t slot, enum replica_state state, int64_t t)
+/* ---- cold start ---------------------------------------------------------------------------------
+ */
+
+static void phase_until(struct fleet *f, uint32_t slot, int64_t t)
 {
-    const struct cold_start_config *cold = f->pools[f->slots[slot].pool].cold_start;
-    int64_t lasts =
-        state == REPLICA_PROVISIONING ? cold_start_provisioning(cold) : cold_start_loading(cold);
-    set_state(f, slot, state, t);
     f->slots[slot].phase_timer =
-        event_queue_push(f->queue, time_add(t, lasts), EVENT_TIMER, FLEET_TIMER_PHASE, slot);
+        event_queue_push(f->queue, t, EVENT_TIMER, FLEET_TIMER_PHASE, slot);
+}
+
+static void store_settle(struct fleet_store *store, int64_t t)
+{
+    store->progress += (int128)store->rate * (t - store->settled_ps);
+    store->settled_ps = t;
+}
+
+/* One more or one fewer loads: the others' ends move. */
+static void store_share(struct fleet *f, uint32_t pool, int64_t t)
+{
+    struct fleet_store *store = &f->pools[pool].store;
+    if (store->loading == 0) {
+        store->rate = 0;
+        return;
+    }
+    double share = fmin(store->bandwidth / store->loading, store->own_limit);
+    store->rate = (int64_t)fmax(floor(share * STORE_UNITS), 1);
+    for (uint32_t i = 0; i < f->slot_count; i++) {
+        struct fleet_slot *s = &f->slots[i];
+        if (s->pool == pool && s->state == REPLICA_LOADING && s->fetching) {
+            int128 left = s->fetched_at - store->progress;
+            left = left > 0 ? left : 0;
+            event_queue_cancel(f->queue, s->phase_timer);
+            phase_until(f, i, t + (int64_t)((left + store->rate - 1) / store->rate));
+        }
+    }
+}
+
+static void fetch_begin(struct fleet *f, uint32_t slot, int64_t t)
+{
+    struct fleet_slot *s = &f->slots[slot];
+    struct fleet_store *store = &f->pools[s->pool].store;
+    store_settle(store, t);
+    s->fetching = true;
+    s->fetched_at = store->progress + store->size;
+    store->loading++;
+    phase_until(f, slot, t); /* for store_share to move */
+    store_share(f, s->pool, t);
+}
+
+static void fetch_end(struct fleet *f, uint32_t slot, int64_t t)
+{
+    struct fleet_slot *s = &f->slots[slot];
+    struct fleet_store *store = &f->pools[s->pool].store;
+    store_settle(store, t);
+    s->fetching = false;
+    store->loading--;
+    store_share(f, s->pool, t);
+}
+
+static void provisioning_begin(struct fleet *f, uint32_t slot, int64_t t)
+{
+    struct fleet_slot *s = &f->slots[slot];
+    const struct fleet_pool *pool = &f->pools[s->pool];
+    cold_start_draw(pool->cold_start, pool->cold_start_key, s->launch, pool->was_ready, &s->course);
+    s->fetching = false;
+    set_state(f, slot, REPLICA_PROVISIONING, t);
+    phase_until(f, slot, time_add(t, s->course.provisioning_ps));
+}
+
+static void start_from_none(struct fleet *f, uint32_t index, int64_t t);
+
+static void provisioning_end(struct fleet *f, uint32_t slot, int64_t t)
+{
+    struct fleet_slot *s = &f->slots[slot];
+    struct fleet_pool *pool = &f->pools[s->pool];
+    uint32_t index = s->pool;
+    if (s->course.fails) {
+        slot_release(f, slot, t);
+        if (pool->ready + pool->starting == 0 && pool->queue.count > 0) {
+            start_from_none(f, index, t);
+        }
+        return;
+    }
+    set_state(f, slot, REPLICA_LOADING, t);
+    if (pool->store.shared) {
+        fetch_begin(f, slot, t);
+    } else {
+        phase_until(f, slot, time_add(t, time_add(s->course.weights_ps, s->course.loading_ps)));
+    }
+}
+
+/* What does not end by itself: a starting replica is not wanted any more. */
+static void start_drop(struct fleet *f, uint32_t slot, int64_t t)
+{
+    event_queue_cancel(f->queue, f->slots[slot].phase_timer);
+    if (f->slots[slot].fetching) {
+        f->slots[slot].phase_timer = 0;
+        fetch_end(f, slot, t);
+    }
+    slot_release(f, slot, t);
 }
 
 static void phase_end(struct fleet *f, uint32_t slot, int64_t t)
 {
-    f->slots[slot].phase_timer = 0;
-    if (f->slots[slot].state == REPLICA_PROVISIONING) {
-        phase_begin(f, slot, REPLICA_LOADING, t);
+    struct fleet_slot *s = &f->slots[slot];
+    s->phase_timer = 0;
+    if (s->state == REPLICA_PROVISIONING) {
+        provisioning_end(f, slot, t);
+    } else if (s->fetching) {
+        fetch_end(f, slot, t);
+        phase_until(f, slot, time_add(t, s->course.loading_ps));
     } else {
         slot_ready(f, slot, t);
     }
 }
-
-static void start_from_none(struct fleet *f, uint32_t index, int64_t t);
 
 void fleet_pool_start(struct fleet *f, uint32_t pool)
 {
@@ -343,12 +452,10 @@ static void scale(struct fleet *f, uint32_t pool, uint32_t target, int64_t t)
 {
     uint32_t present = f->pools[pool].ready + f->pools[pool].starting;
     for (; present < target; present++) {
-        phase_begin(f, slot_launch(f, pool, t), REPLICA_PROVISIONING, t);
+        provisioning_begin(f, slot_launch(f, pool, t), t);
     }
     for (; present > target && f->pools[pool].starting > 0; present--) {
-        uint32_t slot = slot_to_drop(f, pool, true);
-        event_queue_cancel(f->queue, f->slots[slot].phase_timer);
-        slot_release(f, slot, t);
+        start_drop(f, slot_to_drop(f, pool, true), t);
     }
     for (; present > target; present--) {
         fleet_drain(f, slot_to_drop(f, pool, false), t);
@@ -461,7 +568,7 @@ static void decide(struct fleet *f, uint32_t index, int64_t t)
 static void start_from_none(struct fleet *f, uint32_t index, int64_t t)
 {
     struct autoscaler_decision decision = {
-        .wished = 1, .target = 1, .metric = NAN, .reason = "a request found no replica"};
+        .wished = 1, .target = 1, .metric = NAN, .reason = "requests wait and no replica comes"};
     observe_scale(f, index, &decision, t);
     scale(f, index, 1, t);
 }

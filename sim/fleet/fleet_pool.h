@@ -12,8 +12,24 @@ struct fleet_slot {
     enum replica_state state;
     int64_t since_ps, launched_ps;
     event_handle phase_timer; /* while starting */
-    int64_t event_ps;         /* the step event in the queue */
-    uint32_t load;            /* the load the router knows */
+    struct cold_start_course course;
+    bool fetching;     /* loading weights from the pool's shared store */
+    int128 fetched_at; /* the store's progress at which it has them */
+    int64_t event_ps;  /* the step event in the queue */
+    uint32_t load;     /* the load the router knows */
+};
+
+/* A store of weights that all replicas of a pool that load at once share evenly. Its progress is
+ * what each of those has been given since the start, in 2^-10 bytes × ps per s, so that it is a
+ * whole number at every instant. */
+struct fleet_store {
+    bool shared;
+    double bandwidth, own_limit; /* bytes/s */
+    int128 size;                 /* the weights, in units of progress */
+    uint32_t loading;
+    int128 progress;
+    int64_t rate; /* of progress per ps */
+    int64_t settled_ps;
 };
 
 struct fleet_pool {
@@ -24,6 +40,9 @@ struct fleet_pool {
     const struct cold_start_config *cold_start;
     uint32_t initial_replicas;
     uint32_t launches;
+    uint64_t cold_start_key; /* of its chance */
+    bool was_ready;          /* a replica of it ever was */
+    struct fleet_store store;
     uint32_t ready, starting, draining; /* replicas */
     uint64_t arrived;
     struct engine_tally tally;  /* ended: requests that ended without a replica too */
@@ -54,8 +73,7 @@ static inline uint64_t fleet_pool_in_flight(const struct fleet_pool *pool)
     return pool->arrived - pool->tally.ended;
 }
 
-void fleet_pool_init(struct fleet *f, uint32_t pool, const struct fleet_pool_config *config,
-                     uint32_t span_max);
+void fleet_pool_init(struct fleet *f, uint32_t pool, const struct fleet_config *config);
 void fleet_pool_free(struct fleet_pool *pool);
 /* Makes the initial replicas ready and pushes the first decision. */
 void fleet_pool_start(struct fleet *f, uint32_t pool);

@@ -95,6 +95,20 @@ static bool kv_size(const struct build *b, int64_t redundant)
     return true;
 }
 
+/* What a cold start loads: the whole model, once per replica. */
+static bool weights_size(const struct build *b)
+{
+    double bytes = b->llm != NULL ? memory_weights(b->llm, &b->pool->precision).total : NAN;
+    if (cold_start_size(&b->pool->cold_start, bytes)) {
+        return true;
+    }
+    struct source_pos pos = place(b, "cold_start");
+    errors_add(b->errors, SEVERITY_ERROR, &pos,
+               "pool '%s': state the bytes of cold_start.weights, or the pool's model",
+               b->pool->name);
+    return false;
+}
+
 bool run_models_build(struct pool_config *pool, size_t index, struct scenario *scenario,
                       struct step_model *model, struct arena *arena, struct errors *errors)
 {
@@ -120,6 +134,7 @@ bool run_models_build(struct pool_config *pool, size_t index, struct scenario *s
     if (ok && b.llm != NULL && b.gpu != NULL) {
         ok = kv_size(&b, redundant);
     }
+    ok = ok && weights_size(&b);
     if (!ok) {
         return false;
     }

@@ -259,12 +259,12 @@ static struct autoscaler_env autoscaler_env(const struct run *run, size_t p)
 {
     const struct cold_start_config *cold = &config_pool(&run->config, p)->cold_start;
     int64_t day_s = run->config.start_unix_s % SECONDS_PER_DAY;
-    return (struct autoscaler_env){
-        .lead_ps = cold_start_provisioning(cold) + cold_start_loading(cold),
-        .day_ps = (day_s + (day_s < 0 ? SECONDS_PER_DAY : 0)) * PS_PER_SECOND,
-        .horizon_ps = run->config.horizon_ps,
-        .need = run_plan_need_at,
-        .need_self = &run->plans[p]};
+    return (struct autoscaler_env){.lead_ps = cold_start_expected(cold),
+                                   .day_ps =
+                                       (day_s + (day_s < 0 ? SECONDS_PER_DAY : 0)) * PS_PER_SECOND,
+                                   .horizon_ps = run->config.horizon_ps,
+                                   .need = run_plan_need_at,
+                                   .need_self = &run->plans[p]};
 }
 
 static struct fleet *fleet_make(struct run *run, const struct obs_sink *sinks, size_t sink_count,

@@ -39,6 +39,10 @@ static const char *type_text(const struct field *field, struct arena *arena)
     case FIELD_INLINE:
         return "mapping";
     case FIELD_VARIANT:
+        if (field->bare)
+            return arena_printf(arena, "%s; or mapping, '%s' chooses",
+                                type_text(field_variant(field, field->bare)->fields, arena),
+                                field->tag);
         return arena_printf(arena, "mapping; '%s' chooses", field->tag);
     case FIELD_LIST:
         return arena_printf(arena, "list; item: %s", type_text(field->item, arena));

@@ -159,7 +159,8 @@ static void absent_fill(struct fill *f, const struct field *field, void *target,
         .up = where, .key = field->name, .source = where->source, .offset = where->offset};
     if (field->kind == FIELD_STRUCT) {
         fields_fill(f, field->fields, NULL, NULL, target, &below);
-    } else if (field->kind == FIELD_VARIANT && field->fallback) {
+    } else if (field->kind == FIELD_VARIANT && field->fallback &&
+               !field_bare(field, field->fallback)) {
         const struct variant_value *value = target;
         struct chosen chosen = {.field = field, .variant = value->type};
         fields_fill(f, value->type->fields, &chosen, NULL, value->config, &below);
@@ -282,8 +283,10 @@ static const struct variant *variant_choose(struct fill *f, const struct field *
     const struct node *named = node;
     if (node->kind == NODE_MAPPING) {
         const struct node_entry *tag = node_get(node, field->tag);
-        if (!tag && field->fallback)
-            return field_variant(field, field->fallback);
+        if (!tag && field->fallback) {
+            const struct variant *bare = field_bare(field, field->fallback);
+            return bare ? bare : field_variant(field, field->fallback);
+        }
         if (!tag) {
             source_error(f->errors, SEVERITY_ERROR, where->source, where->offset,
                          "missing key '%s' in %s (one of %s)", field->tag, where_path(f, where),
@@ -320,10 +323,19 @@ static const struct variant *variant_choose(struct fill *f, const struct field *
 static void variant_fill(struct fill *f, const struct field *field, const struct node *node,
                          void *target, const struct where *where)
 {
-    struct chosen chosen = {.field = field, .variant = variant_choose(f, field, node, where)};
+    bool scalar = node->kind == NODE_SCALAR && !node_is_null(node);
+    const struct variant *bare = scalar ? field_bare(field, node->text) : NULL;
+    struct chosen chosen = {.field = field,
+                            .variant = bare ? bare : variant_choose(f, field, node, where)};
     if (!chosen.variant)
         return;
     struct variant_value *value = target;
+    if (bare) {
+        const struct field *first = bare->fields;
+        field_variant_init(bare, value, f->arena);
+        value_fill(f, first, node, (char *)value->config + first->offset, where);
+        return;
+    }
     field_variant_init(chosen.variant, value, f->arena);
     if (node->kind == NODE_MAPPING)
         mapping_fill(f, chosen.variant->fields, &chosen, node, value->config, where);

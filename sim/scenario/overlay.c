@@ -16,6 +16,8 @@ static const struct variant *mapping_variant(const struct field *owner, const st
     const char *name = owner->fallback;
     if (tag)
         name = tag->value->kind == NODE_SCALAR ? tag->value->text : NULL;
+    if (!tag && name && field_bare(owner, name))
+        return field_bare(owner, name);
     return name ? field_variant(owner, name) : NULL;
 }
 
@@ -32,16 +34,28 @@ const struct field *overlay_child(const struct field *owner, const struct node *
     return field_find(variant->fields, key, NULL);
 }
 
-/* A VARIANT written as a bare scalar, "router: random", as the mapping it stands for. */
+/* A VARIANT written as a bare scalar, "router: random" or "provision: 30 s", as the mapping it
+ * stands for. */
 static struct node *variant_expand(const struct field *owner, struct node *node,
                                    struct arena *arena)
 {
     if (!owner || owner->kind != FIELD_VARIANT || node->kind != NODE_SCALAR || node_is_null(node))
         return node;
+    const struct variant *bare = field_bare(owner, node->text);
     struct node *mapping = node_new(arena, NODE_MAPPING, node->source, node->offset);
-    struct node_entry entry = {
-        .key = owner->tag, .source = node->source, .offset = node->offset, .value = node};
+    struct node_entry entry = {.key = bare ? bare->fields[0].name : owner->tag,
+                               .source = node->source,
+                               .offset = node->offset,
+                               .value = node};
     node_add(arena, mapping, &entry);
+    if (bare) {
+        struct node *name = node_new(arena, NODE_SCALAR, node->source, node->offset);
+        name->text = bare->name;
+        name->plain = true;
+        entry.key = owner->tag;
+        entry.value = name;
+        node_add(arena, mapping, &entry);
+    }
     return mapping;
 }
 
