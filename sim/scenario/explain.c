@@ -243,6 +243,15 @@ static bool path_ends_with(const char *path, const char *key)
     return length == path_length || path[path_length - length - 1] == '.';
 }
 
+/* The key that chooses the variant of a place, as a path; NULL when it has none. */
+static const char *tag_path(const struct place *place, struct arena *arena)
+{
+    const struct field *inner = field_innermost(place->field);
+    if (inner->kind != FIELD_VARIANT)
+        return NULL;
+    return arena_printf(arena, "%s.%s", place->path, inner->tag);
+}
+
 static void nearest_print(FILE *out, const struct places *places, const char *key,
                           struct arena *arena)
 {
@@ -250,7 +259,7 @@ static void nearest_print(FILE *out, const struct places *places, const char *ke
     size_t room = 0;
     for (size_t i = 0; i < places->count; i++) {
         const struct field *inner = field_innermost(places->items[i].field);
-        room += 2;
+        room += 3;
         for (size_t j = 0; inner->kind == FIELD_VARIANT && inner->variants[j]; j++)
             room++;
     }
@@ -259,6 +268,8 @@ static void nearest_print(FILE *out, const struct places *places, const char *ke
         const struct field *inner = field_innermost(places->items[i].field);
         names[count++] = places->items[i].field->name;
         names[count++] = places->items[i].path;
+        if (inner->kind == FIELD_VARIANT)
+            names[count++] = tag_path(&places->items[i], arena);
         for (size_t j = 0; inner->kind == FIELD_VARIANT && inner->variants[j]; j++)
             names[count++] = inner->variants[j]->name;
     }
@@ -276,12 +287,17 @@ bool explain_print(FILE *out, const struct field *root, const char *key)
     const char *plain = key_plain(key, &places.arena);
     size_t found = 0;
     bool whole = false; /* the whole path of a key beats the ends of longer ones */
-    for (size_t i = 0; i < places.count; i++)
-        whole |= strcmp(places.items[i].path, plain) == 0;
+    for (size_t i = 0; i < places.count; i++) {
+        const char *tag = tag_path(&places.items[i], &places.arena);
+        whole |= strcmp(places.items[i].path, plain) == 0 || (tag && strcmp(tag, plain) == 0);
+    }
     for (size_t i = 0; i < places.count; i++) {
         const struct place *place = &places.items[i];
         const struct field *inner = field_innermost(place->field);
-        if (whole ? strcmp(place->path, plain) == 0 : path_ends_with(place->path, plain)) {
+        const char *tag = tag_path(place, &places.arena);
+        bool is_key = whole ? strcmp(place->path, plain) == 0 : path_ends_with(place->path, plain);
+        bool is_tag = tag && (whole ? strcmp(tag, plain) == 0 : path_ends_with(tag, plain));
+        if (is_key || is_tag) {
             fputs(found++ ? "\n" : "", out);
             place_print(out, place, &places.arena);
         }

@@ -77,6 +77,28 @@ START_TEST(a_bare_name_names_all_of_them)
 }
 END_TEST
 
+/* A key that chooses is explained with what it chooses from, by path, by its end, and when it is
+ * misspelt. */
+START_TEST(choosing_keys)
+{
+    static const char *const keys[] = {"pools.autoscaler.policy", "pools[3].autoscaler.policy",
+                                       "autoscaler.policy"};
+    bool known;
+    char *whole = explained("pools.autoscaler", &known);
+    ck_assert(known);
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        expect_explained(keys[i], whole);
+    }
+    free(whole);
+    char *text = explained("policy", &known);
+    ck_assert(known && strstr(text, "pools.autoscaler\n") && strstr(text, "router\n"));
+    free(text);
+    text = explained("pools.autoscaler.polcy", &known);
+    ck_assert(!known && strstr(text, "did you mean 'pools.autoscaler.policy'?"));
+    free(text);
+}
+END_TEST
+
 START_TEST(a_variant_is_known_by_name)
 {
     expect_explained("weighted", "router: {policy: weighted}\n"
@@ -145,8 +167,12 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {a_path_names_one_key,        a_bare_name_names_all_of_them,
-                                  a_variant_is_known_by_name,  an_unknown_key_gives_the_nearest,
-                                  the_reference_has_every_key, NULL};
+    const TTest *const tests[] = {a_path_names_one_key,
+                                  a_bare_name_names_all_of_them,
+                                  a_variant_is_known_by_name,
+                                  an_unknown_key_gives_the_nearest,
+                                  the_reference_has_every_key,
+                                  choosing_keys,
+                                  NULL};
     return suite_run("explain", tests, 60);
 }
