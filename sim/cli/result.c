@@ -95,6 +95,28 @@ static void cost_json(struct json *j, const struct metrics_summary *s)
     json_object_end(j);
 }
 
+static void cost_split_json(struct json *j, const struct metrics_summary *s)
+{
+    json_object(j, "cost_split");
+    json_real(j, "work", s->split.work);
+    json_real(j, "headroom", s->split.headroom);
+    json_real(j, "cold_start", s->split.cold_start);
+    json_real(j, "drain", s->split.drain);
+    json_real(j, "rounding", s->split.rounding);
+    json_real(j, "refused", s->split.refused);
+    json_object_end(j);
+}
+
+static void scaling_json(struct json *j, const struct run *run, const struct metrics_summary *s)
+{
+    size_t events;
+    metrics_scale_events(run_metrics(run), &events);
+    json_object(j, "scaling");
+    json_count(j, "events", events);
+    json_real(j, "forecast_error", s->forecast_error);
+    json_object_end(j);
+}
+
 static void run_json(struct json *j, const struct run_totals *t)
 {
     json_object(j, "run");
@@ -129,6 +151,8 @@ void result_json(struct json *j, const char *key, const struct run *run)
     json_object_end(j);
     gpu_hours_json(j, s);
     cost_json(j, s);
+    cost_split_json(j, s);
+    scaling_json(j, run, s);
     json_object(j, "audit");
     json_bool(j, "ok", ok);
     json_count(j, "checks", checks);

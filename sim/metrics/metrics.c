@@ -112,6 +112,7 @@ struct metrics *metrics_create(const struct metrics_config *config)
     for (size_t p = 0; p < columns; p++) {
         m->live[p].kv_peak = -1;
         m->live[p].floor_h = m->live[p].ideal_h = m->live[p].peak_h = NAN;
+        m->live[p].forecast_error = NAN;
     }
     m->totals = sets_create(columns);
     m->scratch = sets_create(1);
@@ -814,6 +815,12 @@ void metrics_set_need(struct metrics *m, uint32_t pool, size_t row, double expec
     check(pool < m->pool_count && row < m->intervals);
     m->hours[row * m->pool_count + pool].expected_rate = expected_rate;
     m->hours[row * m->pool_count + pool].need_gpus = need_gpus;
+}
+
+void metrics_set_forecast_error(struct metrics *m, uint32_t pool, double error)
+{
+    check(pool < m->pool_count);
+    m->live[pool].forecast_error = error;
 }
 
 void metrics_set_kv_peak(struct metrics *m, uint32_t pool, int64_t blocks)

@@ -89,6 +89,17 @@ struct metrics_usd {
     double per_mtok_total, per_mtok_input, per_mtok_output; /* NaN without tokens */
 };
 
+/* The bill by what it paid for: work + headroom + cold_start + drain + rounding = usd.total. */
+struct metrics_cost_split {
+    double work;       /* what was computed, at full utilisation */
+    double headroom;   /* the rest of ready time */
+    double cold_start; /* starting time */
+    double drain;      /* the rest of draining time */
+    double rounding;   /* billed beyond held */
+    double refused;    /* beside the sum: what the requests turned away would have cost as work, at
+                          the mean of those admitted; NaN when none was */
+};
+
 /* One interval of one pool (or of all pools together). */
 struct metrics_hour {
     int64_t start_ps, end_ps; /* of the interval */
@@ -143,6 +154,8 @@ struct metrics_summary {
     double batch_mean;
     struct metrics_usd usd;
     double usd_ideal, usd_peak;
+    struct metrics_cost_split split;
+    double forecast_error; /* from metrics_set_forecast_error; all pools: NaN unless there is one */
 };
 
 struct metrics_class_summary {
@@ -196,6 +209,9 @@ void metrics_set_need(struct metrics *m, uint32_t pool, size_t row, double expec
 /* The exact peak of KV blocks in use at one replica of the pool, from the engine; without it the
  * summary shows the largest sampled one. */
 void metrics_set_kv_peak(struct metrics *m, uint32_t pool, int64_t blocks);
+
+/* Mean absolute error of the forecasts of a pool's autoscaler, as a share; NaN: none were made. */
+void metrics_set_forecast_error(struct metrics *m, uint32_t pool, double error);
 
 /* Intervals before the horizon (the drain row not included), and their start. */
 size_t metrics_interval_count(const struct metrics *m);

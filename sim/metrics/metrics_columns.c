@@ -301,6 +301,23 @@ const struct column metrics_summary_columns[] = {
     USD(SUM, ": the sum of the intervals'."),
     SUM(DOUBLE, usd_ideal, "usd_ideal", "$", "cost of the ideal", "gpu_hours_ideal × price."),
     SUM(DOUBLE, usd_peak, "usd_peak", "$", "cost of the peak", "gpu_hours_peak × price."),
+    SUM(DOUBLE, split.work, "usd_work", "$", "cost of work",
+        "Of usd: utilization × the time ready or draining. usd_work + usd_headroom + "
+        "usd_cold_start + usd_drain + usd_rounding = usd."),
+    SUM(DOUBLE, split.headroom, "usd_headroom", "$", "cost of headroom",
+        "Of usd: the rest of ready time, idle or not full."),
+    SUM(DOUBLE, split.cold_start, "usd_cold_start", "$", "cost of cold starts",
+        "Of usd: provisioning and loading."),
+    SUM(DOUBLE, split.drain, "usd_drain", "$", "cost of draining",
+        "Of usd: the rest of draining time."),
+    SUM(DOUBLE, split.rounding, "usd_rounding", "$", "cost of billing's rounding",
+        "Of usd: billed beyond held, by increments and minimums."),
+    SUM(DOUBLE, split.refused, "usd_refused", "$", "cost of refused work",
+        "Not in usd: what requests refused or unservable would have cost as work, at the mean of "
+        "those admitted; undefined when none was."),
+    SUM(DOUBLE, forecast_error, "forecast_error", "1", "forecast error",
+        "Mean absolute error of the autoscaler's own forecasts of arrivals, over their mean; "
+        "undefined for policies that make none."),
     {0},
 };
 

@@ -54,6 +54,7 @@ struct metrics_live {
     size_t launch_count, launch_capacity;
     int64_t kv_peak; /* -1: not told */
     double floor_h, ideal_h, peak_h;
+    double forecast_error;
 };
 
 struct metrics_class_live {

@@ -404,6 +404,34 @@ static void summary_fill(const struct metrics *m, struct metrics_summary *summar
     summary->batch_mean = ratio((double)whole->batch_sum, (double)whole->iterations);
 }
 
+/* Time that replicas may work in is work as far as it was used; the rest of it is headroom, or
+ * drain. What is left of the bill is rounding. */
+static struct metrics_cost_split cost_split(const struct metrics_summary *summary, double price)
+{
+    const struct metrics_gpu_hours *h = &summary->gpu_hours;
+    double used = isnan(summary->utilization) ? 0 : summary->utilization;
+    struct metrics_cost_split split = {
+        .work = used * (h->ready + h->draining) * price,
+        .headroom = (1 - used) * h->ready * price,
+        .cold_start = h->starting * price,
+        .drain = (1 - used) * h->draining * price,
+        .rounding = (h->billed - h->held) * price,
+    };
+    double away = (double)(summary->requests.refused + summary->requests.unservable);
+    split.refused = ratio(split.work * away, (double)summary->requests.admitted);
+    return split;
+}
+
+static void split_add(struct metrics_cost_split *sum, const struct metrics_cost_split *split)
+{
+    sum->work += split->work;
+    sum->headroom += split->headroom;
+    sum->cold_start += split->cold_start;
+    sum->drain += split->drain;
+    sum->rounding += split->rounding;
+    sum->refused += isnan(split->refused) && !isnan(split->work) ? 0 : split->refused;
+}
+
 /* The bill is the sum of the rows' dollars, so that a table's column adds up to its total. */
 static void summary_usd(const struct metrics *m, size_t p, struct metrics_summary *summary,
                         const struct metrics_cell *window)
@@ -423,6 +451,8 @@ static void summary_usd(const struct metrics *m, size_t p, struct metrics_summar
     summary->gpu_hours_peak = m->live[p].peak_h;
     summary->usd_ideal = m->live[p].ideal_h * m->pools[p].usd_per_gpu_hour;
     summary->usd_peak = m->live[p].peak_h * m->pools[p].usd_per_gpu_hour;
+    summary->split = cost_split(summary, m->pools[p].usd_per_gpu_hour);
+    summary->forecast_error = m->live[p].forecast_error;
 }
 
 /* One class is the whole run, and has no counts of its own. */
@@ -511,11 +541,13 @@ void metrics_rows_summarise(struct metrics *m)
         all->gpu_hours_peak += summary->gpu_hours_peak;
         all->usd_ideal += summary->usd_ideal;
         all->usd_peak += summary->usd_peak;
+        split_add(&all->split, &summary->split);
     }
     pool_sums(m, m->pool_count, 1, &window, &whole);
     cell_add(&all_window, &window, 1);
     cell_add(&all_whole, &whole, 1);
     all->pool = "all";
+    all->forecast_error = m->pool_count == 1 ? m->summaries[1].forecast_error : NAN;
     summary_fill(m, all, &all_window, &all_whole, &m->totals[m->pool_count]);
     for (size_t c = 0; c < m->class_count; c++) {
         class_fill(m, c);

@@ -371,6 +371,7 @@ static void finish(struct run *run, int64_t now_ps)
     run->end_ps = now_ps > run->config.horizon_ps ? now_ps : run->config.horizon_ps;
     for (uint32_t p = 0; p < run_pool_count(run); p++) {
         metrics_set_kv_peak(run->metrics, p, fleet_kv_peak(run->fleet, p));
+        metrics_set_forecast_error(run->metrics, p, fleet_forecast_error(run->fleet, p));
     }
     metrics_finish(run->metrics, run->end_ps);
     struct fleet_totals totals = fleet_totals(run->fleet);

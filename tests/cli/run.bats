@@ -58,7 +58,7 @@ small_json() {
   small
   small_json --no-output
   [ "$(json out.json '" ".join(o)')" = \
-    "scenario seed digest requests tokens latency slo kv gpu_hours cost audit run" ]
+    "scenario seed digest requests tokens latency slo kv gpu_hours cost cost_split scaling audit run" ]
   [ "$(json out.json '" ".join(o["requests"])')" = \
     "arrived completed refused unservable cancelled in_flight" ]
   [ "$(json out.json '" ".join(o["tokens"])')" = "prompt cached computed recomputed output" ]
@@ -73,6 +73,10 @@ small_json() {
     "billed held starting ready draining idle floor ideal peak" ]
   [ "$(json out.json '" ".join(o["cost"])')" = \
     "usd usd_low usd_high usd_ideal usd_peak usd_per_mtok_total usd_per_mtok_input usd_per_mtok_output" ]
+  [ "$(json out.json '" ".join(o["cost_split"])')" = \
+    "work headroom cold_start drain rounding refused" ]
+  [ "$(json out.json 'abs(o["cost"]["usd"] - sum(v for k, v in o["cost_split"].items() if k != "refused")) < 1e-9')" = True ]
+  [ "$(json out.json '" ".join(o["scaling"])')" = "events forecast_error" ]
   [ "$(json out.json '" ".join(o["audit"])')" = "ok checks" ]
   [ "$(json out.json '" ".join(o["run"])')" = \
     "wall_s events spans iterations requests_per_s peak_rss_bytes" ]

@@ -255,7 +255,16 @@ START_TEST(t15d_scale_from_zero)
     ck_assert_uint_eq(e[0].target, 1);
     ck_assert_uint_eq(e[1].target, 0);
     ck_assert_int_eq(e[1].time_ps, SECONDS(345)); /* first seen idle at 285 */
-    ck_assert_double_eq_tol(run_text_summary(&r)->gpu_hours.held * 3600, 245, 1e-9);
+    const struct metrics_summary *s = run_text_summary(&r);
+    ck_assert_double_eq_tol(s->gpu_hours.held * 3600, 245, 1e-9);
+    /* $1 a second: three steps of work, the rest of 65 s ready, 180 s of cold start. */
+    ck_assert_double_eq_tol(s->split.work, 3, 1e-9);
+    ck_assert_double_eq_tol(s->split.headroom, 62, 1e-9);
+    ck_assert_double_eq_tol(s->split.cold_start, 180, 1e-9);
+    ck_assert_double_eq_tol(s->split.drain, 0, 1e-9);
+    ck_assert_double_eq_tol(s->split.rounding, 0, 1e-9);
+    ck_assert_double_eq(s->split.refused, 0);
+    ck_assert(isnan(s->forecast_error));
     run_text_free(&r);
 }
 END_TEST
@@ -272,6 +281,12 @@ START_TEST(held_requests_are_bounded)
     ck_assert_str_eq(r.rows[0].outcome, "completed");
     ck_assert_str_eq(r.rows[1].outcome, "completed");
     ck_assert_str_eq(r.rows[2].outcome, "refused");
+    const struct metrics_summary *s = run_text_summary(&r);
+    ck_assert_double_eq_tol(s->split.work, 3, 1e-9); /* both in one batch */
+    ck_assert_double_eq_tol(s->split.refused, 1.5, 1e-9);
+    double sum = s->split.work + s->split.headroom + s->split.cold_start + s->split.drain +
+                 s->split.rounding;
+    ck_assert_double_eq_tol(sum, s->usd.total, 1e-9);
     run_text_free(&r);
 }
 END_TEST

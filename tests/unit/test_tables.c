@@ -28,7 +28,10 @@ static void variants_judge(const struct field *field, const char *path, int dept
 {
     struct arena arena;
     ck_assert_msg(field->tag && field->variants, "%s: no tag or no variants", path);
-    ck_assert_msg(!field->fallback || field_variant(field, field->fallback), "%s: default", path);
+    ck_assert_msg(!field->fallback || field_variant(field, field->fallback) ||
+                      field_bare(field, field->fallback),
+                  "%s: default", path);
+    ck_assert_msg(!field->bare || field_variant(field, field->bare), "%s: bare", path);
     arena_init(&arena);
     for (size_t i = 0; field->variants[i]; i++) {
         const struct variant *variant = field->variants[i];
