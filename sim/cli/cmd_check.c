@@ -47,6 +47,9 @@ static void classes_print(const struct run *run, FILE *out)
     if (workload_skipped_rows(w) > 0)
         fprintf(out, "  %s bad trace rows are left out (on_bad_row: skip)\n",
                 text_count(workload_skipped_rows(w)).s);
+    if (workload_failed_calls(w) > 0)
+        fprintf(out, "  %s failed calls of the trace are left out\n",
+                text_count(workload_failed_calls(w)).s);
 }
 
 static void pools_print(const struct run *run, FILE *out)

@@ -37,6 +37,8 @@ struct arrivals_type {
     double (*expected)(const void *self, int64_t from_ps, int64_t to_ps);
     /* Token means of the rows and rows left out; NULL: the process brings no tokens. */
     void (*tokens)(const void *self, double *mean_prompt, double *mean_output, uint64_t *skipped);
+    /* Failed calls of a trace, which are no requests; NULL: none. */
+    uint64_t (*failed_calls)(const void *self);
 };
 
 extern const struct variant *const arrivals_variants[];

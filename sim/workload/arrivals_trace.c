@@ -1,6 +1,7 @@
 /* trace: recorded arrivals, with the lengths they had. The file is read once from end to end when
  * the workload opens, so that every bad row is reported before the run and counts and means are
- * exact, and a second time, streaming, during the run. */
+ * exact, and a second time, streaming, during the run. (With `spread` it is read once more, to find
+ * the tick.) Requests come out of trace_feed.c, the same in every pass. */
 #include "sim/workload/arrivals.h"
 
 #include <errno.h>
@@ -11,20 +12,22 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/check.h"
-#include "sim/workload/rational.h"
-#include "sim/workload/trace_reader.h"
+#include "sim/base/rng.h"
+#include "sim/workload/trace_feed.h"
 
 struct trace_config {
     const char *file;
     int format;
     double time_scale;
     double rate_scale;
+    bool spread;
     int on_bad_row;
     int64_t hash_block_size;
 };
 
-static const char *const format_choices[] = {"auto", "azure", "fleetsim", NULL};
-static const char *const format_later[] = {"mooncake", "burstgpt", NULL};
+/* In the order of trace_reader_formats. */
+static const char *const format_choices[] = {"auto",     "azure",    "fleetsim",
+                                             "mooncake", "burstgpt", NULL};
 static const char *const bad_row_choices[] = {"error", "skip", NULL};
 enum { BAD_ROW_ERROR, BAD_ROW_SKIP };
 
@@ -33,14 +36,13 @@ static const struct field trace_fields[] = {
      .kind = FIELD_PATH,
      .flags = FIELD_REQUIRED,
      .offset = offsetof(struct trace_config, file),
-     .doc = "The trace: CSV, plain or gzip."},
+     .doc = "The trace: CSV or JSON lines, plain or gzip."},
     {.name = "format",
      .kind = FIELD_CHOICE,
      .offset = offsetof(struct trace_config, format),
      .fallback = "auto",
-     .doc = "How to read it; auto: by its header line.",
-     .choices = format_choices,
-     .later = format_later},
+     .doc = "How to read it; auto: by its first line.",
+     .choices = format_choices},
     {.name = "time_scale",
      .kind = FIELD_REAL,
      .offset = offsetof(struct trace_config, time_scale),
@@ -53,7 +55,16 @@ static const struct field trace_fields[] = {
      .flags = FIELD_MIN_OPEN,
      .offset = offsetof(struct trace_config, rate_scale),
      .fallback = "1",
-     .doc = "Multiplies the number of requests; only 1 so far."},
+     .max = 1000,
+     .doc =
+         "Multiplies the number of requests: below 1 each is kept with this chance, above 1 each "
+         "comes that often on average, at its own time. Sessions are kept or repeated whole."},
+    {.name = "spread",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct trace_config, spread),
+     .fallback = "false",
+     .doc = "Whether requests that share a stamp are spread at random, in their order, over the "
+            "clock's tick, which is the smallest step between two stamps of the trace."},
     {.name = "on_bad_row",
      .kind = FIELD_CHOICE,
      .offset = offsetof(struct trace_config, on_bad_row),
@@ -67,41 +78,34 @@ static const struct field trace_fields[] = {
      .offset = offsetof(struct trace_config, hash_block_size),
      .min = 1,
      .max = 1048576,
-     .doc = "Tokens that one of the trace's hash_ids stands for."},
+     .doc = "Tokens that one of the trace's hash_ids stands for; required for our own format with "
+            "hash_ids, 512 by default for mooncake."},
     {0}};
 
 struct trace {
     const char *file;   /* borrowed from the config */
     const char **other; /* owned array of borrowed names; NULL-terminated */
     struct trace_reader_options options;
-    struct rational scale;
+    struct trace_feed_setup feed_setup;
     int64_t horizon_ps; /* TIME_NEVER until there is one */
 
     /* From the first pass. */
     bool has_start;
     int64_t start_unix_s, last_ps;
-    uint64_t rows, skipped; /* rows before the horizon */
-    uint64_t *hours;        /* owned; arrivals in each hour, [hour_count] */
+    uint64_t rows, skipped, failed_calls; /* rows before the horizon */
+    uint64_t *hours;                      /* owned; arrivals in each hour, [hour_count] */
     size_t hour_count;
     uint128 prompt_sum, output_sum;
 
     /* The second pass. */
     struct trace_reader *reader; /* owned */
+    struct trace_feed feed;      /* owned */
     uint64_t delivered;          /* rows */
 };
 
-/* t · scale, rounded once, half up; past every horizon when it leaves the clock. */
-static int64_t scaled_time(const struct trace *t, int64_t ps)
+static void count_request(struct trace *t, const struct request *request)
 {
-    if (t->scale.numerator == t->scale.denominator)
-        return ps;
-    uint128 scaled =
-        ((uint128)ps * t->scale.numerator + t->scale.denominator / 2) / t->scale.denominator;
-    return scaled < (uint128)TIME_NEVER ? (int64_t)scaled : TIME_NEVER;
-}
-
-static void count_row(struct trace *t, const struct trace_row *row, int64_t time_ps)
-{
+    int64_t time_ps = request->arrival_ps;
     size_t hour = (size_t)time_hour(time_ps);
     if (hour >= t->hour_count) {
         t->hours = memory_grow(t->hours, (hour + 1) * sizeof *t->hours);
@@ -110,9 +114,43 @@ static void count_row(struct trace *t, const struct trace_row *row, int64_t time
     }
     t->hours[hour]++;
     t->rows++;
-    t->prompt_sum += row->prompt_tokens;
-    t->output_sum += row->output_tokens;
+    t->prompt_sum += request->prompt_tokens;
+    t->output_sum += request->output_tokens;
     t->last_ps = time_ps;
+}
+
+/* With `spread`: the smallest step between two stamps. */
+static bool find_tick(struct trace *t, const struct site *site)
+{
+    struct errors ignored; /* the first pass reports everything */
+    errors_init(&ignored);
+    int64_t tick_ps = TIME_NEVER, last_ps = -1;
+    struct trace_reader *reader = trace_reader_open(t->file, &t->options, &ignored);
+    struct trace_row row;
+    while (reader && trace_reader_next(reader, &row) == TRACE_ROW) {
+        int64_t gap_ps = row.arrival_ps - last_ps;
+        if (last_ps >= 0 && gap_ps > 0 && gap_ps < tick_ps)
+            tick_ps = gap_ps;
+        last_ps = row.arrival_ps;
+    }
+    bool sound = reader != NULL;
+    trace_reader_close(reader);
+    errors_free(&ignored);
+    t->feed_setup.tick_ps = tick_ps == TIME_NEVER ? 0 : tick_ps;
+    if (tick_ps < TIME_NEVER || !sound)
+        return true;
+    site_error(site, "arrivals.spread", "spread needs two different stamps in the trace");
+    return false;
+}
+
+/* Whether what was said of hash_ids fits the trace. */
+static bool check_hashes(const struct trace *t, const struct trace_reader *reader,
+                         const struct site *site)
+{
+    if (t->options.hash_block_size == 0 || trace_reader_hash_block_size(reader) != 0)
+        return true;
+    site_error(site, "arrivals.hash_block_size", "the trace has no hash_ids");
+    return false;
 }
 
 /* The first pass. */
@@ -122,20 +160,25 @@ static bool scan(struct trace *t, const struct site *site)
     if (!reader)
         return false;
     enum trace_status status;
-    struct trace_row row;
+    struct trace_feed feed;
+    struct request request;
     uint64_t beyond = 0;
-    while ((status = trace_reader_next(reader, &row)) == TRACE_ROW) {
-        int64_t time_ps = scaled_time(t, row.arrival_ps);
+    trace_feed_init(&feed, reader, &t->feed_setup);
+    while ((status = trace_feed_next(&feed, &request)) == TRACE_ROW) {
+        int64_t time_ps = request.arrival_ps;
         if (time_ps < t->horizon_ps && time_ps < HORIZON_MAX_PS)
-            count_row(t, &row, time_ps);
+            count_request(t, &request);
         else
             beyond += time_ps >= HORIZON_MAX_PS && t->horizon_ps == TIME_NEVER;
     }
+    trace_feed_free(&feed);
     uint64_t bad = trace_reader_bad_rows(reader);
+    t->failed_calls = trace_reader_failed_calls(reader);
     t->has_start = trace_reader_start(reader, &t->start_unix_s);
+    bool hashes = check_hashes(t, reader, site);
     trace_reader_close(reader);
     t->skipped = t->options.skip_bad ? bad : 0;
-    if (status == TRACE_FAILED || (bad && !t->options.skip_bad))
+    if (status == TRACE_FAILED || (bad && !t->options.skip_bad) || !hashes)
         return false;
     if (beyond) {
         site_error(site, "arrivals.file", "%llu arrivals come after the longest horizon, 100 days",
@@ -161,16 +204,6 @@ static bool check_config(const struct trace_config *c, const struct traffic_conf
     }
     if (strcmp(class->time_zone, "UTC") != 0) {
         site_error(site, "time_zone", "time_zone is not for a trace, which has no curve");
-        ok = false;
-    }
-    if (c->rate_scale != 1) {
-        site_error(site, "arrivals.rate_scale",
-                   "rate_scale other than 1 is designed but not built yet");
-        ok = false;
-    }
-    if (c->hash_block_size != FIELD_INT_UNSET) {
-        site_error(site, "arrivals.hash_block_size",
-                   "hash_block_size needs the prefix cache, which is designed but not built yet");
         ok = false;
     }
     FILE *probe = fopen(c->file, "rb");
@@ -202,6 +235,7 @@ static const char **other_classes(const struct arrivals_setup *setup, const char
 static void trace_close(void *self)
 {
     struct trace *t = self;
+    trace_feed_free(&t->feed);
     trace_reader_close(t->reader);
     free(t->hours);
     free(t->other);
@@ -219,13 +253,19 @@ static void *trace_open(const void *config, const struct arrivals_setup *setup)
     t->options = (struct trace_reader_options){
         .format = c->format ? trace_reader_formats[c->format - 1] : NULL,
         .skip_bad = c->on_bad_row == BAD_ROW_SKIP,
+        .hash_block_size = c->hash_block_size == FIELD_INT_UNSET ? 0 : c->hash_block_size,
         .class_name = setup->site.class_name,
         .other_classes = t->other,
     };
-    t->scale = rational_from_real(c->time_scale);
+    t->feed_setup = (struct trace_feed_setup){
+        .time_scale = rational_from_real(c->time_scale),
+        .rate_scale = c->rate_scale,
+        .key = rng_key(setup->config->seed, setup->config->replication, RNG_ARRIVAL,
+                       (uint32_t)setup->site.class_index),
+    };
     int64_t horizon_ps = setup->config->horizon_ps;
     t->horizon_ps = horizon_ps == TIME_NONE ? TIME_NEVER : horizon_ps;
-    if (scan(t, &setup->site))
+    if ((!c->spread || find_tick(t, &setup->site)) && scan(t, &setup->site))
         return t;
     trace_close(t);
     return NULL;
@@ -244,6 +284,8 @@ static bool trace_start(void *self, int64_t start_unix_s, int64_t horizon_ps, st
     struct trace *t = self;
     t->horizon_ps = horizon_ps;
     t->reader = trace_reader_open(t->file, &t->options, errors);
+    if (t->reader)
+        trace_feed_init(&t->feed, t->reader, &t->feed_setup);
     return t->reader != NULL;
 }
 
@@ -251,21 +293,11 @@ static size_t trace_fill(void *self, struct request *out, size_t max, struct err
 {
     struct trace *t = self;
     size_t count = 0;
-    struct trace_row row;
     uint64_t bad_before = trace_reader_bad_rows(t->reader);
     trace_reader_report_to(t->reader, errors);
-    while (count < max && trace_reader_next(t->reader, &row) == TRACE_ROW) {
-        int64_t time_ps = scaled_time(t, row.arrival_ps);
-        if (time_ps >= t->horizon_ps)
-            break;
-        out[count++] = (struct request){
-            .arrival_ps = time_ps,
-            .prompt_tokens = row.prompt_tokens,
-            .output_tokens = row.output_tokens,
-            .session = row.session,
-            .turn = row.turn,
-        };
-    }
+    while (count < max && trace_feed_next(&t->feed, &out[count]) == TRACE_ROW &&
+           out[count].arrival_ps < t->horizon_ps)
+        count++;
     t->delivered += count;
     /* The first pass found the file sound and counted it: anything else now means a change. */
     bool worse = !t->options.skip_bad && trace_reader_bad_rows(t->reader) > bad_before;
@@ -290,13 +322,12 @@ static uint64_t count_part(const struct trace *t, int64_t from_ps, int64_t to_ps
     errors_init(&ignored);
     uint64_t count = 0;
     struct trace_reader *reader = trace_reader_open(t->file, &t->options, &ignored);
-    struct trace_row row;
-    while (reader && trace_reader_next(reader, &row) == TRACE_ROW) {
-        int64_t time_ps = scaled_time(t, row.arrival_ps);
-        if (time_ps >= to_ps)
-            break;
-        count += time_ps >= from_ps;
-    }
+    struct trace_feed feed;
+    struct request request;
+    trace_feed_init(&feed, reader, &t->feed_setup);
+    while (reader && trace_feed_next(&feed, &request) == TRACE_ROW && request.arrival_ps < to_ps)
+        count += request.arrival_ps >= from_ps;
+    trace_feed_free(&feed);
     trace_reader_close(reader);
     errors_free(&ignored);
     return count;
@@ -332,6 +363,11 @@ static void trace_tokens(const void *self, double *mean_prompt, double *mean_out
     *skipped = t->skipped;
 }
 
+static uint64_t trace_failed_calls(const void *self)
+{
+    return ((const struct trace *)self)->failed_calls;
+}
+
 static const struct arrivals_type trace_type = {
     .open = trace_open,
     .close = trace_close,
@@ -341,6 +377,7 @@ static const struct arrivals_type trace_type = {
     .rate = trace_rate,
     .expected = trace_expected,
     .tokens = trace_tokens,
+    .failed_calls = trace_failed_calls,
 };
 
 const struct variant arrivals_trace_variant = {

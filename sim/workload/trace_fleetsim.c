@@ -1,6 +1,7 @@
-/* Our own trace format: arrival_s,prompt_tokens,output_tokens[,class][,session][,turn], arrivals in
- * exact decimal seconds since the scenario's start. Stamps from 10⁹ on are Unix times: then the
- * first row is time zero. Empty class, session and turn cells mean none. */
+/* Our own trace format: arrival_s,prompt_tokens,output_tokens[,class][,session][,turn][,hash_ids],
+ * arrivals in exact decimal seconds since the scenario's start. Stamps from 10⁹ on are Unix times:
+ * then the first row is time zero. Empty class, session, turn and hash_ids cells mean none.
+ * hash_ids are whole numbers of 64 bits with one space between them. */
 #include "sim/workload/trace_reader.h"
 
 #include <string.h>
@@ -8,7 +9,6 @@
 static const char *const names[] = {"arrival_s", "prompt_tokens", "output_tokens"};
 static const char *const optional_names[] = {"class", "session", "turn", "hash_ids", NULL};
 enum { COLUMNS = 3, OPTIONAL_CLASS = 0, OPTIONAL_SESSION, OPTIONAL_TURN, OPTIONAL_HASH_IDS };
-#define UNIX_STAMP_MIN_S INT64_C(1000000000)
 
 static bool fleetsim_claims(const struct trace_cell *cells, size_t count)
 {
@@ -22,10 +22,11 @@ static bool optional_column(struct trace_reader *reader, struct trace_cell cell,
     for (size_t i = 0; optional_names[i]; i++) {
         if (!trace_reader_cell_is(cell, optional_names[i]))
             continue;
-        if (i == OPTIONAL_HASH_IDS)
+        if (i == OPTIONAL_HASH_IDS && trace_reader_options_of(reader)->hash_block_size == 0)
             return trace_reader_reject(reader, cell.text,
-                                       "hash_ids needs the prefix cache, which is designed but not "
-                                       "built yet");
+                                       "hash_ids need hash_block_size: tokens that one of them "
+                                       "stands for");
+        memory->has_hashes |= i == OPTIONAL_HASH_IDS;
         if (memory->optional[i] >= 0)
             return trace_reader_reject(reader, cell.text, "the column %s is there twice",
                                        optional_names[i]);
@@ -59,31 +60,21 @@ static bool fleetsim_columns(struct trace_reader *reader, const struct trace_cel
     return true;
 }
 
-static bool parse_seconds(struct trace_reader *reader, struct trace_cell cell,
-                          struct trace_record *record)
+static bool parse_hashes(struct trace_reader *reader, struct trace_cell cell)
 {
-    const char *point = memchr(cell.text, '.', cell.length);
-    struct trace_cell whole = {cell.text, point ? (size_t)(point - cell.text) : cell.length};
-    record->fraction_ps = 0;
-    if (whole.length && whole.text[0] == '-')
-        return trace_reader_reject(reader, cell.text, "arrival_s is negative");
-    bool digits = whole.length > 0;
-    int64_t seconds = 0;
-    for (size_t i = 0; i < whole.length && digits; i++) {
-        unsigned digit = (unsigned)(unsigned char)whole.text[i] - '0';
-        digits = digit <= 9;
-        if (seconds < INT64_C(1000000000000))
-            seconds = seconds * 10 + digit;
+    for (size_t at = 0; at < cell.length;) {
+        const char *space = memchr(cell.text + at, ' ', cell.length - at);
+        size_t end = space ? (size_t)(space - cell.text) : cell.length;
+        struct trace_cell id = {cell.text + at, end - at};
+        uint64_t value;
+        if (!trace_reader_whole(reader, id, "hash_ids", UINT64_MAX, &value) ||
+            !trace_reader_hash_add(reader, id.text, value))
+            return false;
+        at = end + 1;
+        if (at == cell.length)
+            return trace_reader_reject(reader, cell.text + end, "hash_ids end in a space");
     }
-    if (!digits)
-        return trace_reader_reject(reader, cell.text,
-                                   cell.length ? "arrival_s is not a decimal number of seconds"
-                                               : "arrival_s is empty");
-    record->seconds = seconds;
-    if (!point)
-        return true;
-    struct trace_cell decimals = {point + 1, cell.length - whole.length - 1};
-    return trace_reader_fraction(reader, decimals, "arrival_s", &record->fraction_ps);
+    return true;
 }
 
 static bool parse_optional(struct trace_reader *reader, const struct trace_cell *cells,
@@ -107,13 +98,14 @@ static bool parse_optional(struct trace_reader *reader, const struct trace_cell 
             return false;
         record->turn = (uint32_t)value;
     }
-    return true;
+    return optional[OPTIONAL_HASH_IDS] < 0 ||
+           parse_hashes(reader, cells[optional[OPTIONAL_HASH_IDS]]);
 }
 
 static bool fleetsim_parse(struct trace_reader *reader, const struct trace_cell *cells,
                            struct trace_record *record)
 {
-    return parse_seconds(reader, cells[0], record) &&
+    return trace_reader_seconds(reader, cells[0], names[0], record) &&
            trace_reader_tokens(reader, cells[1], names[1], 1, &record->prompt_tokens) &&
            trace_reader_tokens(reader, cells[2], names[2], 0, &record->output_tokens) &&
            parse_optional(reader, cells, record);
@@ -121,9 +113,9 @@ static bool fleetsim_parse(struct trace_reader *reader, const struct trace_cell 
 
 const struct trace_format trace_fleetsim_format = {
     .name = "fleetsim",
-    .header = "arrival_s,prompt_tokens,output_tokens[,class,session,turn]",
+    .header = "arrival_s,prompt_tokens,output_tokens[,class,session,turn,hash_ids]",
     .claims = fleetsim_claims,
     .columns = fleetsim_columns,
     .parse = fleetsim_parse,
-    .zero_from_s = UNIX_STAMP_MIN_S,
+    .zero_from_s = TRACE_READER_UNIX_MIN_S,
 };

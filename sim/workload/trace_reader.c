@@ -27,19 +27,25 @@ struct trace_reader {
     size_t length;  /* … without its end-of-line bytes */
     uint64_t line_number;
     bool at_end; /* of the file: nothing more to read into the buffer */
+    bool held;   /* the line in hand comes again as the next one */
     bool failed;
 
     size_t column_count;
     struct trace_memory format_memory;
 
-    bool has_zero;
+    bool has_zero, is_unix;
     int64_t zero_s, zero_ps; /* stamp that is time zero */
     int64_t last_ps;         /* arrival of the row before */
-    uint64_t bad_rows;
+    uint64_t bad_rows, failed_calls;
+    uint64_t *hashes; /* owned; of the row in hand, [TRACE_READER_HASHES_MAX] once there is one … */
+    uint64_t *sorted; /* … and room to sort them */
+    size_t hash_count;
+    int64_t hash_block_size; /* 0: no hash_ids */
 };
 
-const struct trace_format *const trace_reader_formats[] = {&trace_azure_format,
-                                                           &trace_fleetsim_format, NULL};
+const struct trace_format *const trace_reader_formats[] = {
+    &trace_azure_format, &trace_fleetsim_format, &trace_mooncake_format, &trace_burstgpt_format,
+    NULL};
 
 static const struct trace_cell no_cell = {NULL, 0};
 
@@ -51,6 +57,11 @@ bool trace_reader_cell_is(struct trace_cell cell, const char *text)
 struct trace_memory *trace_reader_memory(struct trace_reader *reader)
 {
     return &reader->format_memory;
+}
+
+const struct trace_reader_options *trace_reader_options_of(const struct trace_reader *reader)
+{
+    return &reader->options;
 }
 
 /* ---- errors ---- */
@@ -160,6 +171,10 @@ static void discard_line(struct trace_reader *r)
  * passed over. */
 static bool next_line(struct trace_reader *r)
 {
+    if (r->held) {
+        r->held = false;
+        return true;
+    }
     for (;;) {
         char *newline = memchr(r->at, '\n', (size_t)(r->end - r->at));
         size_t unread = (size_t)(r->end - r->at);
@@ -255,13 +270,90 @@ bool trace_reader_fraction(struct trace_reader *r, struct trace_cell digits, con
     return true;
 }
 
+bool trace_reader_seconds(struct trace_reader *r, struct trace_cell cell, const char *name,
+                          struct trace_record *record)
+{
+    const char *point = memchr(cell.text, '.', cell.length);
+    struct trace_cell whole = {cell.text, point ? (size_t)(point - cell.text) : cell.length};
+    record->fraction_ps = 0;
+    if (whole.length && whole.text[0] == '-')
+        return trace_reader_reject(r, cell.text, "%s is negative", name);
+    bool digits = whole.length > 0;
+    int64_t seconds = 0;
+    for (size_t i = 0; i < whole.length && digits; i++) {
+        unsigned digit = (unsigned)(unsigned char)whole.text[i] - '0';
+        digits = digit <= 9;
+        if (seconds < INT64_C(1000000000000))
+            seconds = seconds * 10 + digit;
+    }
+    if (!digits)
+        return trace_reader_reject(
+            r, cell.text, cell.length ? "%s is not a decimal number of seconds" : "%s is empty",
+            name);
+    record->seconds = seconds;
+    if (!point)
+        return true;
+    struct trace_cell decimals = {point + 1, cell.length - whole.length - 1};
+    return trace_reader_fraction(r, decimals, name, &record->fraction_ps);
+}
+
+/* ---- hash_ids ---- */
+
+bool trace_reader_hash_add(struct trace_reader *r, const char *at, uint64_t id)
+{
+    if (!r->hashes) {
+        r->hashes = memory_alloc(TRACE_READER_HASHES_MAX * sizeof *r->hashes);
+        r->sorted = memory_alloc(TRACE_READER_HASHES_MAX * sizeof *r->sorted);
+    }
+    if (r->hash_count == TRACE_READER_HASHES_MAX)
+        return trace_reader_reject(r, at, "more than %d hash_ids", TRACE_READER_HASHES_MAX);
+    r->hashes[r->hash_count++] = id;
+    return true;
+}
+
+static int hash_compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* An id names a block together with all before it, so a row has as many as its prompt has blocks,
+ * each once. A row without any is one whose content is not known. */
+static bool hashes_check(struct trace_reader *r, uint32_t prompt_tokens)
+{
+    if (r->hash_count == 0)
+        return true;
+    int64_t full = prompt_tokens / r->hash_block_size;
+    int64_t all = full + (prompt_tokens % r->hash_block_size != 0);
+    int64_t count = (int64_t)r->hash_count;
+    if (count < full || count > all)
+        return trace_reader_reject(r, r->line,
+                                   "%lld hash_ids, but the prompt of %u tokens has %lld blocks of "
+                                   "%lld",
+                                   (long long)count, prompt_tokens, (long long)all,
+                                   (long long)r->hash_block_size);
+    memcpy(r->sorted, r->hashes, r->hash_count * sizeof *r->sorted);
+    qsort(r->sorted, r->hash_count, sizeof *r->sorted, hash_compare);
+    for (size_t i = 1; i < r->hash_count; i++)
+        if (r->sorted[i] == r->sorted[i - 1])
+            return trace_reader_reject(r, r->line, "the hash_id %llu is there twice",
+                                       (unsigned long long)r->sorted[i]);
+    return true;
+}
+
+bool trace_reader_pass_failed(struct trace_reader *r)
+{
+    r->failed_calls++;
+    return false;
+}
+
 /* ---- opening ---- */
 
 static void known_headers(char *text, size_t size)
 {
     size_t used = 0;
     for (size_t i = 0; trace_reader_formats[i] && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s (%s)", i ? " or " : "",
+        used += (size_t)snprintf(text + used, size - used, "%s%s (%s)", i ? ", " : "",
                                  trace_reader_formats[i]->header, trace_reader_formats[i]->name);
 }
 
@@ -280,21 +372,25 @@ static bool read_header(struct trace_reader *r)
     struct trace_cell cells[TRACE_READER_COLUMNS_MAX];
     size_t count = split_cells(r, cells, TRACE_READER_COLUMNS_MAX);
     const struct trace_format *format = NULL;
-    if (count <= TRACE_READER_COLUMNS_MAX) {
+    if (count <= TRACE_READER_COLUMNS_MAX || r->options.format || cells[0].text[0] == '{') {
         format = r->options.format;
         for (size_t i = 0; !format && trace_reader_formats[i]; i++)
             if (trace_reader_formats[i]->claims(cells, count))
                 format = trace_reader_formats[i];
     }
     if (!format) {
-        char known[200] = "";
+        char known[250] = "";
         known_headers(known, sizeof known);
         return trace_reader_reject(r, r->line, "not the header of a known trace format: %s", known);
     }
-    if (!format->columns(r, cells, count))
+    r->held = format->lines;
+    if (!format->lines && !format->columns(r, cells, count))
         return false;
-    r->column_count = count;
+    r->column_count = format->lines ? 1 : count;
     r->format = format;
+    if (format->lines || trace_reader_memory(r)->has_hashes)
+        r->hash_block_size =
+            r->options.hash_block_size ? r->options.hash_block_size : format->hash_block_size;
     return true;
 }
 
@@ -354,6 +450,8 @@ void trace_reader_close(struct trace_reader *r)
         return;
     if (r->file)
         gzclose(r->file);
+    free(r->hashes);
+    free(r->sorted);
     free(r->buffer);
     free(r->name);
     free(r);
@@ -386,12 +484,19 @@ static int row_owner(struct trace_reader *r, const struct trace_record *record)
 /* The stamp relative to time zero, in order and within the longest horizon. */
 static bool row_time(struct trace_reader *r, const struct trace_record *record, int64_t *arrival_ps)
 {
+    bool is_unix = record->seconds >= r->format->zero_from_s;
     if (!r->has_zero) {
         r->has_zero = true;
-        if (record->seconds >= r->format->zero_from_s) {
+        r->is_unix = is_unix;
+        if (is_unix) {
             r->zero_s = record->seconds;
             r->zero_ps = record->fraction_ps;
         }
+    } else if (is_unix != r->is_unix) {
+        return trace_reader_reject(r, r->line,
+                                   "mixed clocks: this stamp is %s, the first row's is %s",
+                                   is_unix ? "a Unix time" : "counted from the start",
+                                   is_unix ? "counted from the start" : "a Unix time");
     }
     int64_t seconds = record->seconds - r->zero_s;
     if (seconds > HORIZON_MAX_PS / PS_PER_SECOND)
@@ -403,26 +508,32 @@ static bool row_time(struct trace_reader *r, const struct trace_record *record, 
     return true;
 }
 
+/* The line in hand as cells, as many as there are columns. */
+static bool row_cells(struct trace_reader *r, struct trace_cell *cells)
+{
+    if (r->length == 0)
+        return trace_reader_reject(r, r->line, "the line is empty");
+    if (r->format->lines) {
+        cells[0] = (struct trace_cell){r->line, r->length};
+        return true;
+    }
+    size_t count = split_cells(r, cells, r->column_count);
+    if (count == r->column_count)
+        return true;
+    struct trace_cell last = cells[r->column_count - 1];
+    const char *at = count > r->column_count ? last.text + last.length : r->line + r->length;
+    return trace_reader_reject(r, at, "the row has %zu fields, the header %zu", count,
+                               r->column_count);
+}
+
 enum trace_status trace_reader_next(struct trace_reader *r, struct trace_row *row)
 {
     struct trace_cell cells[TRACE_READER_COLUMNS_MAX];
     while (next_line(r)) {
-        size_t count = split_cells(r, cells, r->column_count);
-        if (count != r->column_count) {
-            if (r->length == 0)
-                trace_reader_reject(r, r->line, "the line is empty");
-            else
-                trace_reader_reject(
-                    r,
-                    r->line + (count > r->column_count
-                                   ? (size_t)(cells[r->column_count - 1].text - r->line) +
-                                         cells[r->column_count - 1].length
-                                   : r->length),
-                    "the row has %zu fields, the header %zu", count, r->column_count);
-            continue;
-        }
         struct trace_record record = {.session = -1, .class_name = no_cell};
-        if (!r->format->parse(r, cells, &record))
+        r->hash_count = 0;
+        if (!row_cells(r, cells) || !r->format->parse(r, cells, &record) ||
+            !hashes_check(r, record.prompt_tokens))
             continue;
         int owner = row_owner(r, &record);
         if (owner < 0 || !row_time(r, &record, &row->arrival_ps))
@@ -433,9 +544,21 @@ enum trace_status trace_reader_next(struct trace_reader *r, struct trace_row *ro
         row->output_tokens = record.output_tokens;
         row->session = record.session;
         row->turn = record.turn;
+        row->hash_ids = r->hashes;
+        row->hash_count = r->hash_count;
         return TRACE_ROW;
     }
     return r->failed ? TRACE_FAILED : TRACE_END;
+}
+
+uint64_t trace_reader_failed_calls(const struct trace_reader *r)
+{
+    return r->failed_calls;
+}
+
+int64_t trace_reader_hash_block_size(const struct trace_reader *r)
+{
+    return r->hash_block_size;
 }
 
 uint64_t trace_reader_bad_rows(const struct trace_reader *r)

@@ -1,5 +1,5 @@
 /* Reads request traces row by row, plain or gzip, never the whole file. One file per format; the
- * header line says which it is. A bad row is reported with file, line, column and caret, or counted
+ * first line says which it is. A bad row is reported with file, line, column and caret, or counted
  * when the scenario says so. */
 #ifndef FLEETSIM_SIM_WORKLOAD_TRACE_READER_H
 #define FLEETSIM_SIM_WORKLOAD_TRACE_READER_H
@@ -11,11 +11,14 @@
 #include "sim/base/errors.h"
 
 enum {
-    TRACE_READER_LINE_MAX = 1 << 16,   /* bytes in one line */
-    TRACE_READER_BUFFER = 1 << 18,     /* bytes read ahead */
-    TRACE_READER_COLUMNS_MAX = 16,     /* cells in one line */
-    TRACE_READER_SHOWN_LINE_MAX = 1000 /* longer lines are reported without their text */
+    TRACE_READER_LINE_MAX = 1 << 16,    /* bytes in one line */
+    TRACE_READER_BUFFER = 1 << 18,      /* bytes read ahead */
+    TRACE_READER_COLUMNS_MAX = 16,      /* cells in one line */
+    TRACE_READER_SHOWN_LINE_MAX = 1000, /* longer lines are reported without their text */
+    TRACE_READER_HASHES_MAX = TRACE_READER_LINE_MAX / 2 /* hash_ids in one row */
 };
+/* Stamps from here on are Unix times; smaller ones count from the trace's start. */
+#define TRACE_READER_UNIX_MIN_S INT64_C(1000000000)
 
 /* A piece of the line in hand; not NUL-terminated. */
 struct trace_cell {
@@ -39,31 +42,40 @@ struct trace_row {
     uint32_t prompt_tokens, output_tokens;
     uint32_t turn;
     int64_t session;
+    const uint64_t *hash_ids; /* of the prompt's blocks from its first, the last perhaps partial;
+                                 until the next row */
+    size_t hash_count;
 };
 
 struct trace_reader;
 
 struct trace_format {
-    const char *name;   /* "azure", "fleetsim" */
-    const char *header; /* for messages */
-    /* Whether a header line with these cells is meant to be of this format. */
+    const char *name;        /* "azure", "fleetsim" */
+    const char *header;      /* for messages */
+    bool lines;              /* no header: every line is a row and comes to parse as one cell */
+    int64_t hash_block_size; /* of hash_ids, unless the user says otherwise; 0: the user must */
+    /* Whether a first line with these cells is meant to be of this format. */
     bool (*claims)(const struct trace_cell *cells, size_t count);
     /* Checks the header; false after trace_reader_reject. */
     bool (*columns)(struct trace_reader *reader, const struct trace_cell *cells, size_t count);
     /* Reads a row that has as many cells as the header; false after trace_reader_reject. */
     bool (*parse)(struct trace_reader *reader, const struct trace_cell *cells,
                   struct trace_record *record);
-    /* The first row's stamp is time zero if it is at least this many seconds. */
+    /* The first row's stamp is time zero if it is at least this many seconds. Where that is
+     * TRACE_READER_UNIX_MIN_S, no row may be on the other clock. */
     int64_t zero_from_s;
 };
 extern const struct trace_format trace_azure_format;
 extern const struct trace_format trace_fleetsim_format;
+extern const struct trace_format trace_mooncake_format;
+extern const struct trace_format trace_burstgpt_format;
 /* NULL-terminated. */
 extern const struct trace_format *const trace_reader_formats[];
 
 struct trace_reader_options {
     const struct trace_format *format; /* NULL: by the header */
     bool skip_bad;
+    int64_t hash_block_size; /* tokens that one hash_id stands for; 0: not said */
     /* The class whose rows are wanted, and the others that read the same file and so own theirs;
      * NULL-terminated. class_name NULL: every row. */
     const char *class_name;
@@ -88,6 +100,10 @@ void trace_reader_report_to(struct trace_reader *reader, struct errors *errors);
 enum trace_status trace_reader_next(struct trace_reader *reader, struct trace_row *row);
 /* Bad rows so far, reported or skipped. */
 uint64_t trace_reader_bad_rows(const struct trace_reader *reader);
+/* Failed calls so far, which are no requests: their format tells them. */
+uint64_t trace_reader_failed_calls(const struct trace_reader *reader);
+/* Tokens that one hash_id stands for; 0: the trace has no hash_ids. */
+int64_t trace_reader_hash_block_size(const struct trace_reader *reader);
 /* Unix time of the first row, whole seconds, cut off; false when stamps are not Unix times. Valid
  * once a row was returned. */
 bool trace_reader_start(const struct trace_reader *reader, int64_t *unix_s);
@@ -106,11 +122,21 @@ bool trace_reader_tokens(struct trace_reader *reader, struct trace_cell cell, co
 /* The digits after a decimal point as ps: 1 to 12 of them. */
 bool trace_reader_fraction(struct trace_reader *reader, struct trace_cell digits, const char *name,
                            int64_t *fraction_ps);
+const struct trace_reader_options *trace_reader_options_of(const struct trace_reader *reader);
+/* A stamp in exact decimal seconds. */
+bool trace_reader_seconds(struct trace_reader *reader, struct trace_cell cell, const char *name,
+                          struct trace_record *record);
+/* Adds a hash_id to the row in hand; false after trace_reader_reject: too many. */
+bool trace_reader_hash_add(struct trace_reader *reader, const char *at, uint64_t id);
+/* Passes over the line in hand as a failed call. Returns false. */
+bool trace_reader_pass_failed(struct trace_reader *reader);
 /* Where the format remembers its columns and last date: */
 struct trace_memory {
-    int8_t optional[4]; /* fleetsim: cell index of class, session, turn; −1: absent */
+    int8_t optional[4]; /* fleetsim: cell index of class, session, turn, hash_ids; burstgpt: of
+                           Timestamp, Request tokens, Response tokens, Session ID; −1: absent */
     char date[10];      /* azure: the last date seen … */
     int64_t date_s;     /* … and its midnight in Unix seconds; −1: not a date */
+    bool has_hashes;    /* there is a column hash_ids */
 };
 struct trace_memory *trace_reader_memory(struct trace_reader *reader);
 

@@ -372,3 +372,12 @@ uint64_t workload_skipped_rows(const struct workload *w)
         skipped += w->streams[i].skipped;
     return skipped;
 }
+
+uint64_t workload_failed_calls(const struct workload *w)
+{
+    uint64_t failed = 0;
+    for (size_t i = 0; i < w->class_count; i++)
+        if (w->streams[i].type->failed_calls)
+            failed += w->streams[i].type->failed_calls(w->streams[i].process);
+    return failed;
+}

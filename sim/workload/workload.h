@@ -60,5 +60,7 @@ double workload_mean_prompt(const struct workload *w, size_t class_index);
 double workload_mean_output(const struct workload *w, size_t class_index);
 /* Rows that on_bad_row: skip left out, all traces. */
 uint64_t workload_skipped_rows(const struct workload *w);
+/* Calls that traces record as failed: left out, never run. */
+uint64_t workload_failed_calls(const struct workload *w);
 
 #endif

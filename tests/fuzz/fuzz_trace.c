@@ -20,15 +20,20 @@ static void read_all(const char *bytes, size_t size, const struct trace_reader_o
         struct trace_row row;
         enum trace_status status;
         int64_t last_ps = 0;
+        uint64_t hashes = 0;
         while ((status = trace_reader_next(reader, &row)) == TRACE_ROW) {
             check(row.arrival_ps >= last_ps && row.arrival_ps <= HORIZON_MAX_PS + PS_PER_SECOND);
             check(row.prompt_tokens >= 1 && row.prompt_tokens <= LENGTHS_TOKENS_MAX);
             check(row.output_tokens <= LENGTHS_TOKENS_MAX);
             check(row.session >= -1);
+            check(row.hash_count <= TRACE_READER_HASHES_MAX);
+            for (size_t i = 0; i < row.hash_count; i++)
+                hashes ^= row.hash_ids[i]; /* readable, every one */
             last_ps = row.arrival_ps;
         }
         check(status == TRACE_END);
         check(errors.error_count == (options->skip_bad ? 0 : trace_reader_bad_rows(reader)));
+        check(trace_reader_hash_block_size(reader) > 0 || hashes == 0);
         int64_t start_s;
         check(!trace_reader_start(reader, &start_s) || start_s > 0);
     }
@@ -49,7 +54,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .other_classes = data[0] & 4 ? others : NULL,
     };
     if (data[0] & 8)
-        options.format = data[0] & 16 ? &trace_azure_format : &trace_fleetsim_format;
+        options.format = trace_reader_formats[data[0] >> 4 & 3];
+    if (data[0] & 64)
+        options.hash_block_size = 16;
     read_all((const char *)data + 1, size - 1, &options);
     return 0;
 }

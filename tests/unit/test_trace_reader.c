@@ -118,7 +118,8 @@ static const struct bad_case {
     {"5, 1,1", 3, "prompt_tokens is not a whole number"},
     {"5,1.0,1", 3, "prompt_tokens is not a whole number"},
     {"8640001,1,1", 1, "more than 100 days"},
-    {"99999999999999999999,1,1", 1, "more than 100 days"},
+    {"99999999999999999999,1,1", 1, "mixed clocks: this stamp is a Unix time"},
+    {"999999999,1,1", 1, "more than 100 days"},
     {"", 1, "the line is empty"},
 };
 
@@ -219,7 +220,7 @@ START_TEST(headers)
         {"arrival_s,prompt_tokens\n", 11, "the column output_tokens is missing"},
         {"arrival_s,prompt_tokens,output_tokens,sesion\n", 39, "did you mean 'session'?"},
         {"arrival_s,prompt_tokens,output_tokens,turn,turn\n", 44, "there twice"},
-        {"arrival_s,prompt_tokens,output_tokens,hash_ids\n", 39, "designed but not built yet"},
+        {"arrival_s,prompt_tokens,output_tokens,hash_ids\n", 39, "hash_ids need hash_block_size"},
         {"TIMESTAMP,ContextTokens\n", 1, "an Azure trace has 3 columns, not 2"},
         {"TIMESTAMP,GeneratedTokens,ContextTokens\n", 11, "column 2 of an Azure trace"},
         {"a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s\n", 1, "not the header"},

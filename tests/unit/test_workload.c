@@ -176,11 +176,10 @@ START_TEST(trace_scaled_and_skipped)
 
     class = traffic_make(&arena, arena_printf(&arena,
                                               "name=t; arrivals=trace; arrivals.file=%s; "
-                                              "arrivals.rate_scale=2; arrivals.hash_block_size=16",
+                                              "arrivals.hash_block_size=16",
                                               path));
     ck_assert_ptr_null(traffic_open(&class, 1, TIME_NONE, &errors));
-    traffic_expect_error(&errors, 0, 0, "rate_scale other than 1 is designed but not built yet");
-    traffic_expect_error(&errors, 0, 0, "hash_block_size needs the prefix cache");
+    traffic_expect_error(&errors, 0, 0, "the trace has no hash_ids");
     class = traffic_make(&arena,
                          arena_printf(&arena, "name=t; arrivals=trace; arrivals.file=%s", path));
     ck_assert_ptr_null(traffic_open(&class, 1, TIME_NONE, &errors));

@@ -1,0 +1,137 @@
+#include "sim/workload/trace_feed.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/rng.h"
+
+/* Draws of one entity. */
+enum { DRAW_COPIES, DRAW_SPREAD };
+static const uint64_t SESSION_ENTITY = UINT64_C(1) << 63; /* sessions beside row numbers */
+
+void trace_feed_init(struct trace_feed *feed, struct trace_reader *reader,
+                     const struct trace_feed_setup *setup)
+{
+    *feed = (struct trace_feed){.setup = *setup, .reader = reader};
+}
+
+void trace_feed_free(struct trace_feed *feed)
+{
+    free(feed->group);
+    free(feed->offsets);
+}
+
+/* How often the present row comes: rate_scale on average. */
+static uint64_t copies_of(const struct trace_feed *feed)
+{
+    double whole = floor(feed->setup.rate_scale);
+    double rest = feed->setup.rate_scale - whole;
+    if (rest == 0)
+        return (uint64_t)whole;
+    uint64_t entity =
+        feed->row.session >= 0 ? SESSION_ENTITY | (uint64_t)feed->row.session : feed->rows;
+    double chance = rng_unit(rng_draw(feed->setup.key, entity, DRAW_COPIES).a);
+    return (uint64_t)whole + (chance < rest);
+}
+
+/* A copy of a session is a session of its own. */
+static int64_t session_of(const struct trace_feed *feed)
+{
+    uint64_t most = (uint64_t)ceil(feed->setup.rate_scale);
+    if (feed->row.session < 0 || most <= 1)
+        return feed->row.session;
+    return (int64_t)(((uint64_t)feed->row.session * most + feed->copy) & INT64_MAX);
+}
+
+/* The next request with its stamp as recorded. */
+static enum trace_status next_copy(struct trace_feed *feed, struct request *request)
+{
+    while (feed->copy == feed->copies) {
+        struct trace_row row;
+        enum trace_status status = trace_reader_next(feed->reader, &row);
+        if (status != TRACE_ROW)
+            return status;
+        feed->row = (struct request){.arrival_ps = row.arrival_ps,
+                                     .prompt_tokens = row.prompt_tokens,
+                                     .output_tokens = row.output_tokens,
+                                     .session = row.session,
+                                     .turn = row.turn};
+        feed->copies = copies_of(feed);
+        feed->copy = 0;
+        feed->rows++;
+    }
+    *request = feed->row;
+    request->session = session_of(feed);
+    feed->copy++;
+    return TRACE_ROW;
+}
+
+static int offset_compare(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void group_add(struct trace_feed *feed, const struct request *request)
+{
+    if (feed->group_count == feed->group_capacity) {
+        feed->group_capacity = feed->group_capacity ? 2 * feed->group_capacity : 64;
+        feed->group = memory_grow(feed->group, feed->group_capacity * sizeof *feed->group);
+        feed->offsets = memory_grow(feed->offsets, feed->group_capacity * sizeof *feed->offsets);
+    }
+    feed->group[feed->group_count++] = *request;
+}
+
+/* Requests keep their order: the sorted offsets go to them one by one. */
+static void group_spread(struct trace_feed *feed)
+{
+    for (size_t i = 0; i < feed->group_count; i++) {
+        uint64_t bits = rng_draw(feed->setup.key, feed->spread++, DRAW_SPREAD).a;
+        feed->offsets[i] = (int64_t)((uint128)bits * (uint64_t)feed->setup.tick_ps >> 64);
+    }
+    qsort(feed->offsets, feed->group_count, sizeof *feed->offsets, offset_compare);
+    for (size_t i = 0; i < feed->group_count; i++)
+        feed->group[i].arrival_ps += feed->offsets[i];
+}
+
+/* The next request out of a group that has been spread. */
+static enum trace_status next_spread(struct trace_feed *feed, struct request *request)
+{
+    if (feed->group_at == feed->group_count) {
+        if (!feed->has_ahead)
+            feed->ahead_status = next_copy(feed, &feed->ahead);
+        if (feed->ahead_status != TRACE_ROW) {
+            feed->has_ahead = true;
+            return feed->ahead_status;
+        }
+        feed->group_at = feed->group_count = 0;
+        int64_t stamp_ps = feed->ahead.arrival_ps;
+        do {
+            group_add(feed, &feed->ahead);
+            feed->ahead_status = next_copy(feed, &feed->ahead);
+        } while (feed->ahead_status == TRACE_ROW && feed->ahead.arrival_ps == stamp_ps);
+        feed->has_ahead = true;
+        group_spread(feed);
+    }
+    *request = feed->group[feed->group_at++];
+    return TRACE_ROW;
+}
+
+/* t · scale, rounded once, half up; past every horizon when it leaves the clock. */
+static int64_t scaled_time(const struct rational *scale, int64_t ps)
+{
+    if (scale->numerator == scale->denominator)
+        return ps;
+    uint128 scaled = ((uint128)ps * scale->numerator + scale->denominator / 2) / scale->denominator;
+    return scaled < (uint128)TIME_NEVER ? (int64_t)scaled : TIME_NEVER;
+}
+
+enum trace_status trace_feed_next(struct trace_feed *feed, struct request *request)
+{
+    enum trace_status status =
+        feed->setup.tick_ps > 0 ? next_spread(feed, request) : next_copy(feed, request);
+    if (status == TRACE_ROW)
+        request->arrival_ps = scaled_time(&feed->setup.time_scale, request->arrival_ps);
+    return status;
+}
