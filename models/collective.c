@@ -235,6 +235,17 @@ static double transfer_s(const struct exchange *x, const struct link_cost *link,
                             bytes * x->network_copies / x->gpu->nic_bytes_per_s);
 }
 
+/* Tokens of the last row of the table's column, left out or not; 0 without one. */
+static double table_end(const struct exchange *x)
+{
+    const struct exchange_point *points = x->gpu->exchange.items;
+    double end = 0;
+    for (size_t i = 0; x->table_ranks && i < x->gpu->exchange.count; i++)
+        if (points[i].ranks == x->table_ranks)
+            end = larger(end, points[i].tokens);
+    return end;
+}
+
 struct exchange_time collective_exchange_s(const struct exchange *x, double tokens)
 {
     if (x->ranks <= 1)
@@ -243,11 +254,16 @@ struct exchange_time collective_exchange_s(const struct exchange *x, double toke
     struct exchange_time time = {
         transfer_s(x, &c->dispatch, tokens * x->dispatch_bytes, x->network_dispatch_latency_s),
         transfer_s(x, &c->combine, tokens * x->combine_bytes, x->network_combine_latency_s)};
-    struct exchange_time table;
-    if (table_time(x, tokens * x->table_scale, &table) &&
-        (tokens * x->table_scale <= 1024 ||
-         table.dispatch_s + table.combine_s < time.dispatch_s + time.combine_s))
-        time = table;
+    struct exchange_time table, last;
+    double rows = tokens * x->table_scale, end = table_end(x);
+    if (!table_time(x, rows, &table))
+        return time;
+    if (rows <= end)
+        return table;
+    /* Beyond the measured sizes the faster kernel, but more tokens never take less time. */
+    table_time(x, end, &last);
+    time.dispatch_s = larger(last.dispatch_s, smaller(table.dispatch_s, time.dispatch_s));
+    time.combine_s = larger(last.combine_s, smaller(table.combine_s, time.combine_s));
     return time;
 }
 

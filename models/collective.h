@@ -88,8 +88,10 @@ struct exchange_time {
     double dispatch_s;
     double combine_s;
 };
-/* With `tokens` tokens on each rank: the cheaper of the low-latency kernel (table, linear between
- * and beyond its rows) and the bandwidth kernel, latency + the slower of link and network. */
+/* With `tokens` tokens on each rank: within the table's sizes the low-latency kernel, linear
+ * between rows; beyond them the cheaper of it, along its last slope, and the bandwidth kernel,
+ * latency + the slower of link and network, but never less than the last row. Grows with `tokens`.
+ */
 struct exchange_time collective_exchange_s(const struct exchange *x, double tokens);
 /* Bytes each rank sends, both ways: over links and over the network. */
 struct exchange_bytes {

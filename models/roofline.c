@@ -229,9 +229,10 @@ static struct share share_of(const struct roofline *r, const struct step_batch *
         s.rank_tokens += (double)ceil_div(prompt * prefills, b->prefills);
     }
     s.decode_part = 1 / copies;
+    /* The slowest copy of every microbatch, so that a sequence more never makes a step faster. */
     if (copies > 1 && decodes > 0)
         s.decode_part =
-            s.rank_decodes / decodes *
+            s.rank_decodes * (double)pipeline / (double)b->decodes *
             moe_load_attention(copies, s.rank_decodes, c->length_cv, c->random_assignment);
     return s;
 }

@@ -144,26 +144,61 @@ START_TEST(test_roofline_identity)
 }
 END_TEST
 
+/* A sequence more, no shorter than the others, or more prompt tokens. */
+static struct step_batch batch_grown(const struct step_batch *b)
+{
+    struct step_batch more = *b;
+    if (draw(2) || b->prefills == 0) {
+        int64_t mean = b->decodes ? (b->decode_kv + b->decodes - 1) / b->decodes : 100;
+        more.decodes++;
+        more.decode_kv += mean;
+    } else {
+        more.prefill_tokens += 1 + (uint32_t)draw(1000);
+    }
+    return more;
+}
+
+/* Whatever the layout: copies of attention over stages, small and large messages. */
 START_TEST(test_more_work_takes_longer)
 {
+    static const char *const models[] = {"deepseek-v3", "glm-4.5-air", "kimi-k2", "llama-3.1-8b",
+                                         "gpt-oss-120b"};
+    static const char *const gpus[] = {"h100-sxm", "b200", "gb200", "h800-sxm", "h200-sxm"};
     static struct roofline r;
-    struct roofline_config c = {.llm = catalog_llm("deepseek-v3", &arena, &errors, NULL),
-                                .gpu = catalog_gpu("h200-sxm", &arena, &errors, NULL),
-                                .parallel = {8, 1, 1, 1},
-                                .precision = {STORAGE_FP8, STORAGE_FP8, STORAGE_BF16},
-                                .factors = fitted,
-                                .dedup = DEDUP_NODE,
-                                .measured = true,
-                                .expert_imbalance = 1};
-    ck_assert(roofline_init(&r, &c, &errors, NULL));
-    for (int round = 0; round < 5000; round++) {
-        struct step_batch b = random_batch(), more = b;
-        more.decodes++;
-        more.decode_kv += 100;
+    for (int round = 0; round < ROUNDS; round++) {
+        if (round % 50 == 0) {
+            const struct llm_spec *llm = catalog_llm(models[draw(5)], &arena, &errors, NULL);
+            struct parallel_list list = parallel_enumerate(llm, INT64_C(1) << draw(7), &arena);
+            if (list.count == 0) {
+                round += 49;
+                continue;
+            }
+            struct roofline_config c = {.llm = llm,
+                                        .gpu = catalog_gpu(gpus[draw(5)], &arena, &errors, NULL),
+                                        .parallel = list.items[draw(list.count)],
+                                        .precision = {STORAGE_FP8, STORAGE_FP8, STORAGE_BF16},
+                                        .factors = fitted,
+                                        .overlap = draw(2) ? 0 : (double)draw(101) / 100,
+                                        .dedup = (int)draw(DEDUP_COUNT),
+                                        .measured = true,
+                                        .expert_imbalance = 1,
+                                        .length_cv = (double)draw(3) / 2,
+                                        .random_assignment = draw(2)};
+            ck_assert(roofline_init(&r, &c, &errors, NULL));
+        }
+        struct step_batch b = random_batch(), more = batch_grown(&b);
         struct step_law a, z;
         roofline_law(&r, &b, &a);
         roofline_law(&r, &more, &z);
-        ck_assert_int_ge(z.base_ps, a.base_ps);
+        /* Coefficients are rounded per batch: a millionth. */
+        ck_assert_msg((double)z.base_ps >= (double)a.base_ps * (1 - 1e-6),
+                      "%s on %s, TP%lld PP%lld EP%lld DP%lld: %u decodes, %u prompt tokens take "
+                      "%lld ps, %u and %u take %lld",
+                      r.config.llm->name, r.config.gpu->name, (long long)r.config.parallel.tensor,
+                      (long long)r.config.parallel.pipeline, (long long)r.config.parallel.expert,
+                      (long long)r.config.parallel.attention_data, b.decodes, b.prefill_tokens,
+                      (long long)a.base_ps, more.decodes, more.prefill_tokens,
+                      (long long)z.base_ps);
     }
 }
 END_TEST

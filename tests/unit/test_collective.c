@@ -154,6 +154,31 @@ START_TEST(test_exchange_v1_lookup)
 }
 END_TEST
 
+/* No size is faster than a smaller one, on any GPU, table or not. */
+START_TEST(test_exchange_grows)
+{
+    static const int64_t ranks[] = {2, 8, 16, 32, 64, 72, 128, 256};
+    const char *const *gpus = catalog_names(CATALOG_GPU, &arena);
+    static const char *const models[] = {"deepseek-v3", "kimi-k2", "gpt-oss-120b", "kimi-k3"};
+    for (size_t g = 0; gpus[g]; g++)
+        for (size_t i = 0; i < 8 * 4; i++) {
+            struct exchange_shape shape = collective_exchange_shape(ranks[i % 8]);
+            struct exchange x =
+                collective_exchange(gpu_load(gpus[g]), llm_load(models[i / 8]), &shape);
+            struct exchange_time before = {0, 0};
+            for (double tokens = 1; tokens < 2e5; tokens *= 1.05) {
+                struct exchange_time now = collective_exchange_s(&x, tokens);
+                ck_assert_msg(now.dispatch_s >= before.dispatch_s - 1e-12 &&
+                                  now.combine_s >= before.combine_s - 1e-12,
+                              "%s, %s, %lld ranks, %.0f tokens: %g + %g s after %g + %g s", gpus[g],
+                              models[i / 8], (long long)ranks[i % 8], tokens, now.dispatch_s,
+                              now.combine_s, before.dispatch_s, before.combine_s);
+                before = now;
+            }
+        }
+}
+END_TEST
+
 START_TEST(test_distinct_groups)
 {
     static const struct {
@@ -235,6 +260,7 @@ int main(void)
     tcase_add_test(tcase, test_all_reduce_algorithms);
     tcase_add_test(tcase, test_exchange_held_out);
     tcase_add_test(tcase, test_exchange_v1_lookup);
+    tcase_add_test(tcase, test_exchange_grows);
     tcase_add_test(tcase, test_distinct_groups);
     tcase_add_test(tcase, test_exchange_prefill);
     tcase_add_test(tcase, test_exchange_bytes);
