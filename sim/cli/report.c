@@ -293,6 +293,20 @@ static void cost_print(const struct metrics_summary *s, FILE *out)
     fprintf(out, "; per million tokens $%s: input $%s, output $%s\n",
             text_short(s->usd.per_mtok_total).s, text_short(s->usd.per_mtok_input).s,
             text_short(s->usd.per_mtok_output).s);
+    const struct metrics_cost_split *split = &s->split;
+    int decimals = s->usd.total < 100 ? 2 : 0;
+    name_print(out, "of which");
+    fprintf(out, "$%s work at full rate, $%s headroom, $%s cold starts, $%s draining",
+            text_real(split->work, decimals).s, text_real(split->headroom, decimals).s,
+            text_real(split->cold_start, decimals).s, text_real(split->drain, decimals).s);
+    if (split->rounding > 0)
+        fprintf(out, ", $%s rounding", text_real(split->rounding, decimals).s);
+    fputc('\n', out);
+    if (split->refused > 0) {
+        name_print(out, "turned away");
+        fprintf(out, "$%s of work, at the mean of what was admitted\n",
+                text_real(split->refused, 2).s);
+    }
 }
 
 static void pools_print(const struct run *run, FILE *out)
