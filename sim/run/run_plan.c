@@ -5,11 +5,8 @@
 
 #include "sim/base/check.h"
 #include "sim/fleet/autoscaler.h"
+#include "sim/run/need.h"
 #include "sim/run/run_internal.h"
-
-/* Rounding noise of a double must not order a replica: need 272.9999999999 is 273, 273.0000000001
- * too. */
-static const double NEED_SLACK = 1e-9;
 
 static bool class_uses_only(const struct run *run, size_t class, size_t pool)
 {
@@ -41,7 +38,7 @@ double run_plan_need(const struct run *run, size_t pool, double rate)
 {
     double capacity =
         run->plans[pool].capacity * config_pool(&run->config, pool)->target_utilization;
-    return ceil(rate / capacity - NEED_SLACK);
+    return need_plain(rate, capacity);
 }
 
 double run_plan_need_at(const void *self, int64_t hour_ps)
