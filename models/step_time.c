@@ -28,15 +28,23 @@ static uint32_t law_seed(const struct step_law *law, uint32_t n, int64_t elapsed
     return k >= (double)n ? n : (uint32_t)k;
 }
 
+static int128 step_of(const struct step_law *law, uint32_t i)
+{
+    return law->base_ps + (int128)law->slope_ps * i;
+}
+
 uint32_t step_law_reach(const struct step_law *law, uint32_t n, int64_t elapsed_ps)
 {
     debug_check(n >= 1);
     uint32_t k = law_seed(law, n, elapsed_ps);
-    while (k > 1 && step_law_sum(law, k - 1) >= elapsed_ps) {
+    /* Moved by single steps: their sum changes by step(k). */
+    int128 sum = step_law_sum(law, k), before;
+    while (k > 1 && (before = sum - step_of(law, k - 1)) >= elapsed_ps) {
+        sum = before;
         k--;
     }
-    while (k < n && step_law_sum(law, k) < elapsed_ps) {
-        k++;
+    while (k < n && sum < elapsed_ps) {
+        sum += step_of(law, k++);
     }
     return k;
 }

@@ -96,7 +96,8 @@ extern const struct variant *const step_time_variants[];
 /* Σ_{i<n} step(i), exact. n ≤ 65,536. */
 static inline int128 step_law_sum(const struct step_law *law, uint32_t n)
 {
-    return (int128)law->base_ps * n + (int128)law->slope_ps * ((int64_t)n * ((int64_t)n - 1) / 2);
+    int64_t pairs = (int64_t)((uint64_t)n * (n - UINT64_C(1)) >> 1);
+    return (int128)law->base_ps * n + (int128)law->slope_ps * pairs;
 }
 /* The smallest k in [1, n] with Σ_{i<k} step(i) ≥ elapsed_ps; n when there is none. A floating
  * seed, decided by integer predicates. */

@@ -72,7 +72,9 @@ double detmath_exp(double x)
     if (x < -746.0) {
         return 0;
     }
-    double k = nearbyint(x * LOG2_E);
+    /* To the nearest integer, ties to even, as a sum: its bits below 1 do not fit. |x| < 2^10. */
+    const double shift = 0x1.8p52;
+    double k = (x * LOG2_E + shift) - shift;
     double high = x - k * LN2_HIGH, low = k * LN2_LOW;
     double r = high - low, z = r * r;
     double c =

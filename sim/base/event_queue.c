@@ -181,9 +181,17 @@ static inline bool step_is_first(const struct event_queue *q, uint64_t step_time
 
 bool event_queue_pop(struct event_queue *q, struct event *event)
 {
+    return event_queue_pop_before(q, TIME_NEVER, event);
+}
+
+bool event_queue_pop_before(struct event_queue *q, int64_t limit_ps, struct event *event)
+{
     clear_taken(q);
     uint64_t step_time = tournament_key(&q->steps);
     if (step_is_first(q, step_time)) {
+        if ((int64_t)step_time >= limit_ps) {
+            return false;
+        }
         uint32_t replica = tournament_winner(&q->steps);
         *event = (struct event){
             .time_ps = (int64_t)step_time,
@@ -194,7 +202,7 @@ bool event_queue_pop(struct event_queue *q, struct event *event)
         q->taken = replica;
         return true;
     }
-    if (q->heap_count == 0) {
+    if (q->heap_count == 0 || q->heap[0].time_ps >= limit_ps) {
         return false;
     }
     const struct event_entry *top = &q->heap[0];

@@ -50,14 +50,21 @@ void event_queue_cancel(struct event_queue *q, event_handle handle);
 /* Sets, moves or (TIME_NEVER) clears the one step event of a replica. */
 static inline void event_queue_step(struct event_queue *q, uint32_t replica, int64_t time_ps)
 {
+    uint64_t key = (uint64_t)time_ps; /* TIME_NEVER is idle */
     /* Every match above a slot is replayed when it is set, so the key that stood too long is gone
      * without a trace. */
     q->taken = q->taken == replica ? UINT32_MAX : q->taken;
-    tournament_set(&q->steps, replica, (uint64_t)time_ps /* TIME_NEVER is idle */);
+    if (tournament_winner(&q->steps) == replica) {
+        tournament_replace(&q->steps, key); /* nearly always: its step was popped just now */
+    } else {
+        tournament_set(&q->steps, replica, key);
+    }
 }
 /* Takes the first event; false when none is pending. A step event is cleared from its slot; a heap
  * event's handle dies. */
 bool event_queue_pop(struct event_queue *q, struct event *event);
+/* The same, if the first event comes before limit_ps; false, and nothing is taken, when not. */
+bool event_queue_pop_before(struct event_queue *q, int64_t limit_ps, struct event *event);
 /* The first event's time, TIME_NEVER when none. */
 int64_t event_queue_peek_time(struct event_queue *q);
 /* The one order: negative, zero, positive as a comes before, equals, follows b. */

@@ -46,9 +46,11 @@ void histogram_add_ramp(struct histogram *h, int64_t first, int64_t slope, uint6
         return;
     }
     check(n <= INT64_MAX && weight <= INT64_MAX);
-    int128 steps = (int128)n - 1, last = first + steps * slope;
-    check(first >= 0 && last >= 0 && last <= INT64_MAX);
-    int64_t low = slope < 0 ? (int64_t)last : first, high = slope < 0 ? first : (int64_t)last;
+    int64_t rise, last;
+    bool overflow = __builtin_mul_overflow(slope, (int64_t)(n - 1), &rise);
+    overflow |= __builtin_add_overflow(first, rise, &last);
+    check(!overflow && (first | last) >= 0);
+    int64_t low = slope < 0 ? last : first, high = slope < 0 ? first : last;
     if (low < h->min) {
         h->min = low;
     }
@@ -57,7 +59,7 @@ void histogram_add_ramp(struct histogram *h, int64_t first, int64_t slope, uint6
     }
     h->count += n * weight;
     /* Mean of the ends times n, exactly: n · (first + last) is even when halved. */
-    h->sum += ((int128)low + high) * (int64_t)n / 2 * (int64_t)weight;
+    h->sum += (int128)((unsigned __int128)((uint64_t)low + (uint64_t)high) * n / 2 * weight);
 
     uint64_t step = slope < 0 ? -(uint64_t)slope : (uint64_t)slope, left = n;
     for (;;) {

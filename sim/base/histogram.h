@@ -25,12 +25,10 @@ struct histogram {
 
 static inline uint32_t histogram_bucket(uint64_t value)
 {
-    if (value < 256) {
-        return (uint32_t)value;
-    }
-    uint32_t top = 63u - (uint32_t)__builtin_clzll(value); /* ≥ 8 */
-    return 256 + ((top - 8) << HISTOGRAM_SUB_BITS) +
-           (uint32_t)((value >> (top - HISTOGRAM_SUB_BITS)) & 127);
+    /* The leading 8 bits, 128 … 255, behind 128 buckets per power of two from 256 on; below 256
+     * the value itself. */
+    uint32_t shift = 56u - (uint32_t)__builtin_clzll(value | 255);
+    return (shift << HISTOGRAM_SUB_BITS) + (uint32_t)(value >> shift);
 }
 
 void histogram_init(struct histogram *h);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sim/base/check.h"
 #include "sim/base/request.h"
 #include "sim/base/time.h"
 
@@ -23,6 +24,7 @@ enum obs_kind {
     OBS_REPLICA,     /* u.state: a replica changed state */
     OBS_SCALE,       /* u.scale: an autoscaler decided a change */
     OBS_GAUGE,       /* u.gauge: a sample of one pool, taken every gauge interval */
+    OBS_KIND_COUNT
 };
 
 /* Iterations 0 … count-1 of one composition. Iteration i starts at start_ps + Σ_{j<i} step(j),
@@ -107,13 +109,44 @@ static inline void obs_emit(const struct obs_sink *sink, const struct obs *obs)
     sink->take(sink->self, obs);
 }
 
-/* To every receiver that wants it, in order. */
-static inline void obs_emit_all(const struct obs_sink *sinks, size_t count, const struct obs *obs)
+/* Receivers sorted by what they want, so that emitting asks nobody. */
+enum { OBS_SINKS_MAX = 8 };
+struct obs_fan {
+    /* In the order given; behind the last one a take of NULL. */
+    struct obs_sink sinks[OBS_KIND_COUNT][OBS_SINKS_MAX + 1];
+};
+
+/* One more receiver, behind the others. */
+static inline void obs_fan_add(struct obs_fan *fan, const struct obs_sink *sink)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (sinks[i].kinds == 0 || (sinks[i].kinds >> obs->kind & 1) != 0) {
-            obs_emit(&sinks[i], obs);
+    for (int kind = 0; kind < OBS_KIND_COUNT; kind++) {
+        if (sink->kinds == 0 || (sink->kinds >> kind & 1) != 0) {
+            struct obs_sink *end = fan->sinks[kind];
+            while (end->take != NULL) {
+                end++;
+            }
+            check(end < &fan->sinks[kind][OBS_SINKS_MAX]);
+            *end = *sink;
+            end[1] = (struct obs_sink){.take = NULL};
         }
+    }
+}
+
+static inline void obs_fan_init(struct obs_fan *fan, const struct obs_sink *sinks, size_t count)
+{
+    for (int kind = 0; kind < OBS_KIND_COUNT; kind++) {
+        fan->sinks[kind][0] = (struct obs_sink){.take = NULL};
+    }
+    for (size_t i = 0; i < count; i++) {
+        obs_fan_add(fan, &sinks[i]);
+    }
+}
+
+/* To every receiver that wants it, in order. */
+static inline void obs_fan_emit(const struct obs_fan *fan, const struct obs *obs)
+{
+    for (const struct obs_sink *sink = fan->sinks[obs->kind]; sink->take != NULL; sink++) {
+        obs_emit(sink, obs);
     }
 }
 

@@ -84,6 +84,9 @@ void engine_init(struct engine *engine, const struct engine_config *config,
         .max_num_batched_tokens = (uint32_t)config->max_num_batched_tokens,
         .block_size = (uint32_t)config->block_size,
         .num_gpu_blocks = config->num_gpu_blocks,
+        .kv_tokens = config->num_gpu_blocks > INT64_MAX / config->block_size
+                         ? INT64_MAX
+                         : config->num_gpu_blocks * config->block_size,
         .max_model_len = config->max_model_len,
         .max_queue = max_queue,
         .chunked_prefill = config->enable_chunked_prefill,
@@ -99,7 +102,6 @@ bool engine_can_serve(const struct engine *engine, const struct request *request
     int64_t prompt = request->prompt_tokens;
     int64_t output = request->output_tokens;
     int64_t stored = prompt + (output > 1 ? output - 1 : 0);
-    return engine_blocks(engine, stored) <= engine->num_gpu_blocks &&
-           prompt + output <= engine->max_model_len &&
+    return stored <= engine->kv_tokens && prompt + output <= engine->max_model_len &&
            (engine->chunked_prefill || stored <= engine->max_num_batched_tokens);
 }

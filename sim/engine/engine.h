@@ -46,6 +46,7 @@ struct engine {
     uint32_t max_num_batched_tokens; /* ≥ max_num_seqs */
     uint32_t block_size;
     int64_t num_gpu_blocks; /* INT64_MAX: unlimited */
+    int64_t kv_tokens;      /* that all blocks hold; INT64_MAX: unlimited */
     int64_t max_model_len;  /* INT64_MAX: unlimited */
     int64_t max_queue;      /* waiting requests per replica; INT64_MAX: unlimited */
     bool chunked_prefill;
@@ -57,25 +58,18 @@ struct engine {
     struct sequence_table *sequences; /* borrowed: shared by the whole fleet */
     struct sequence_list
         *central; /* borrowed: the pool's own queue, served after the replica's; may be NULL */
-    struct engine_tally *tally;   /* borrowed */
-    const struct obs_sink *sinks; /* borrowed: every observation goes to those that want it */
-    size_t sink_count;
+    struct engine_tally *tally; /* borrowed */
+    const struct obs_fan *fan;  /* borrowed: who sees what happens */
 };
 
 static inline void engine_emit(const struct engine *engine, const struct obs *obs)
 {
-    obs_emit_all(engine->sinks, engine->sink_count, obs);
+    obs_fan_emit(engine->fan, obs);
 }
 
 /* Fills engine from its config. max_queue as in the pool's key. */
 void engine_init(struct engine *engine, const struct engine_config *config,
                  const struct step_model *model, int64_t max_queue);
-
-/* KV blocks that hold this many tokens. */
-static inline int64_t engine_blocks(const struct engine *engine, int64_t tokens)
-{
-    return (tokens + engine->block_size - 1) / engine->block_size;
-}
 
 /* Whether a request can ever be served: its KV at the last token (prompt + outputs − 1, the last
  * output is never stored) fits in an empty pool, prompt + outputs within max_model_len, and,

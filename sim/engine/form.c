@@ -203,6 +203,11 @@ static void form_admissions(struct replica *r, int64_t t, uint32_t budget)
     }
 }
 
+static int64_t chunk_of(const struct replica *r, uint32_t index, const struct sequence *s)
+{
+    return index == r->run.tail ? r->last_chunk : s->target - s->stored;
+}
+
 /* A chunk's part of the batch within the window w: what it reads, and query-key pairs; a token at
  * position p has min(p + 1, w) keys. Affine while the chunk lies wholly below or wholly beyond w.
  */
@@ -218,25 +223,43 @@ static void compose_window(struct step_batch *batch, int64_t stored, int64_t chu
     }
 }
 
+static void compose_windows(const struct replica *r, struct step_batch *batch)
+{
+    batch->decode_growing = r->growing;
+    batch->decode_window_kv = r->window_kv;
+    batch->prefill_window_kv = batch->prefill_window_growth = 0;
+    batch->prefill_window_pairs = batch->prefill_window_squares = 0;
+    for (uint32_t index = r->prefill_head; index != SEQUENCE_NONE;) {
+        const struct sequence *s = at(r, index);
+        compose_window(batch, s->stored, chunk_of(r, index, s), r->engine->window);
+        index = s->next;
+    }
+}
+
 static void batch_compose(struct replica *r)
 {
-    r->batch = (struct step_batch){.decodes = r->decodes,
-                                   .decode_kv = r->decode_kv,
-                                   .decode_growing = r->growing,
-                                   .decode_window_kv = r->window_kv};
-    uint32_t index = r->prefill_head;
-    while (index != SEQUENCE_NONE) {
+    uint32_t prefills = 0, tokens = 0;
+    int64_t kv = 0, pairs = 0, squares = 0;
+    for (uint32_t index = r->prefill_head; index != SEQUENCE_NONE;) {
         const struct sequence *s = at(r, index);
-        int64_t chunk = index == r->run.tail ? r->last_chunk : s->target - s->stored;
-        r->batch.prefills++;
-        r->batch.prefill_tokens += (uint32_t)chunk;
-        r->batch.prefill_kv += s->stored;
-        r->batch.prefill_pairs += chunk * s->stored + chunk * (chunk + 1) / 2;
-        r->batch.prefill_squares += chunk * chunk;
-        if (r->engine->window > 0) {
-            compose_window(&r->batch, s->stored, chunk, r->engine->window);
-        }
+        int64_t chunk = chunk_of(r, index, s);
+        prefills++;
+        tokens += (uint32_t)chunk;
+        kv += s->stored;
+        pairs += chunk * s->stored + chunk * (chunk + 1) / 2;
+        squares += chunk * chunk;
         index = s->next;
+    }
+    struct step_batch *batch = &r->batch; /* member by member: much of it stays zero all the time */
+    batch->decodes = r->decodes;
+    batch->prefills = prefills;
+    batch->prefill_tokens = tokens;
+    batch->decode_kv = r->decode_kv;
+    batch->prefill_kv = kv;
+    batch->prefill_pairs = pairs;
+    batch->prefill_squares = squares;
+    if (r->engine->window > 0) {
+        compose_windows(r, batch);
     }
 }
 
@@ -272,8 +295,8 @@ static int64_t span_blocks(const struct replica *r, uint32_t n)
 static uint32_t span_that_fits(const struct replica *r, uint32_t n)
 {
     int64_t available = kv_available(&r->kv);
-    int64_t bound = (int64_t)r->decodes * (1 + (int64_t)n / r->kv.block_size) +
-                    ((int64_t)n * r->last_chunk) / r->kv.block_size + 1;
+    int64_t bound =
+        r->decodes * kv_blocks(&r->kv, n) + kv_blocks(&r->kv, (int64_t)n * r->last_chunk);
     if (bound <= available || span_blocks(r, n) <= available) {
         return n;
     }

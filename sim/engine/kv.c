@@ -20,21 +20,46 @@ void kv_free(struct kv *kv)
     *kv = (struct kv){0};
 }
 
-int64_t kv_need(const struct kv *kv, uint32_t n)
+/* Decodes that need a block at one of `count` ≤ block_size starts from the given clock on. */
+static uint32_t due_sum(const struct kv *kv, uint32_t clock, uint32_t count)
 {
-    uint32_t rest = kv_offset(kv, n);
-    int64_t rounds = kv->block_shift >= 0 ? n >> kv->block_shift : n / kv->block_size;
-    int64_t blocks = rounds * kv->decodes;
-    for (uint32_t i = 0, clock = kv->clock; i < rest; i++) {
-        blocks += kv->due[clock];
+    uint32_t sum = 0;
+    for (; count > 0; count--) {
+        sum += kv->due[clock];
         clock = clock + 1 == kv->block_size ? 0 : clock + 1;
     }
-    return blocks;
+    return sum;
+}
+
+/* Blocks over `rounds` times all clocks and `rest` < block_size starts more. */
+static int64_t need(const struct kv *kv, int64_t rounds, uint32_t rest)
+{
+    /* The counts of the starts still to come, or those of the others, whichever are fewer. */
+    if (rest <= kv->block_size / 2) {
+        return rounds * kv->decodes + due_sum(kv, kv->clock, rest);
+    }
+    uint32_t end = kv->clock + rest;
+    end = end >= kv->block_size ? end - kv->block_size : end;
+    return (rounds + 1) * kv->decodes - due_sum(kv, end, kv->block_size - rest);
+}
+
+static uint32_t rounds_of(const struct kv *kv, uint32_t n)
+{
+    return kv->block_shift >= 0 ? n >> kv->block_shift : n / kv->block_size;
+}
+
+int64_t kv_need(const struct kv *kv, uint32_t n)
+{
+    return need(kv, rounds_of(kv, n), kv_offset(kv, n));
 }
 
 void kv_start(struct kv *kv, uint32_t n)
 {
-    kv_take(kv, kv_need(kv, n));
-    uint32_t clock = kv->clock + kv_offset(kv, n);
+    if (n == 0) {
+        return;
+    }
+    uint32_t rest = kv_offset(kv, n);
+    kv_take(kv, need(kv, rounds_of(kv, n), rest));
+    uint32_t clock = kv->clock + rest;
     kv->clock = clock >= kv->block_size ? clock - kv->block_size : clock;
 }

@@ -55,8 +55,9 @@ static struct sequence *at(const struct replica *r, uint32_t index)
 static int64_t law_time(const struct step_law *law, uint32_t n)
 {
     int64_t linear, ramp, sum;
+    int64_t pairs = (int64_t)((uint64_t)n * (n - 1) >> 1);
     bool overflow = __builtin_mul_overflow(law->base_ps, (int64_t)n, &linear);
-    overflow |= __builtin_mul_overflow(law->slope_ps, (int64_t)n * ((int64_t)n - 1) / 2, &ramp);
+    overflow |= __builtin_mul_overflow(law->slope_ps, pairs, &ramp);
     overflow |= __builtin_add_overflow(linear, ramp, &sum);
     check_limit(!overflow, "%u iterations of %lld + %lld i ps pass the clock's 106 days", n,
                 (long long)law->base_ps, (long long)law->slope_ps);
@@ -73,9 +74,10 @@ static void law_advance(struct step_law *law, uint32_t k)
 static void report_steps(const struct replica *r, uint32_t k, int64_t elapsed_ps)
 {
     int64_t work_ps = r->work_ps < 0 ? elapsed_ps : r->work_ps * (int64_t)k;
-    r->engine->tally->spans++;
-    r->engine->tally->iterations += k;
-    r->engine->tally->work_ps += work_ps;
+    struct engine_tally *tally = r->engine->tally;
+    tally->spans++;
+    tally->iterations += k;
+    tally->work_ps += work_ps;
     int64_t decode_ps = elapsed_ps;
     if (r->batch.prefills > 0) {
         decode_ps = r->batch.decodes > 0 ? law_time(&r->decode_law, k) : 0;
@@ -133,10 +135,10 @@ static void settle_prefills(struct replica *r, uint32_t k, bool whole)
 /* Accounts the first k iterations of the span, which take elapsed_ps, and moves its origin behind
  * them. The one primitive of step events, gauges, interval edges and cuts. Blocks: the iteration in
  * flight has its own already, so k < span takes those of the k iterations started since, and the
- * whole span those of k − 1. */
-static void settle(struct replica *r, uint32_t k, int64_t elapsed_ps)
+ * whole span (after which the batch is formed anew) those of k − 1. */
+static inline void settle(struct replica *r, uint32_t k, int64_t elapsed_ps, bool whole)
 {
-    bool whole = k == r->span;
+    debug_check(whole == (k == r->span));
     report_steps(r, k, elapsed_ps);
     settle_prefills(r, k, whole);
     kv_start(&r->kv, whole ? k - 1 : k);
@@ -146,7 +148,7 @@ static void settle(struct replica *r, uint32_t k, int64_t elapsed_ps)
     r->span -= k;
     r->decode_kv += (int64_t)k * r->decodes;
     r->window_kv += (int64_t)k * r->growing;
-    if (!whole) { /* else the next batch is formed anew */
+    if (!whole) {
         r->batch = step_batch_advance(r->batch, k);
         law_advance(&r->law, k);
         if (r->batch.prefills > 0) {
@@ -162,7 +164,7 @@ static void settle_until(struct replica *r, int64_t t)
     if (r->running && r->span > 1) {
         uint32_t k = step_law_complete(&r->law, r->span - 1, t - r->origin_ps);
         if (k > 0) {
-            settle(r, k, law_time(&r->law, k));
+            settle(r, k, law_time(&r->law, k), false);
         }
     }
 }
@@ -322,7 +324,9 @@ static void complete(struct replica *r, int64_t t)
         index = at(r, index)->next;
     }
     r->prefill_head = index;
-    outcomes_sort(r->outcomes, count);
+    if (count > 1) {
+        outcomes_sort(r->outcomes, count);
+    }
     for (uint32_t i = 0; i < count; i++) {
         uint32_t who = r->outcomes[i].sequence;
         if (at(r, who)->phase == SEQUENCE_DECODE) {
@@ -358,7 +362,7 @@ void replica_step(struct replica *r, int64_t t)
     debug_check(t == r->next_ps);
     if (r->running) {
         debug_check(r->origin_ps + law_time(&r->law, r->span) == t);
-        settle(r, r->span, t - r->origin_ps);
+        settle(r, r->span, t - r->origin_ps, true);
         complete(r, t);
     }
     bool preempted = form_batch(r, t);

@@ -81,7 +81,8 @@ void replica_step(struct replica *r, int64_t t);
  * interval edges. Changes no outcome. */
 void replica_settle(struct replica *r, int64_t t);
 /* The same at an interval's edge, where the iteration in flight is split by time: with decodes and
- * prefills in it, whose shares change from one iteration to the next, it becomes a span by itself. */
+ * prefills in it, whose shares change from one iteration to the next, it becomes a span by itself.
+ */
 void replica_settle_edge(struct replica *r, int64_t t);
 /* The client of a waiting or running sequence of this replica leaves at t. */
 void replica_cancel(struct replica *r, uint32_t sequence, int64_t t);

@@ -9,7 +9,7 @@
 
 static void emit(const struct fleet *f, const struct obs *obs)
 {
-    obs_emit_all(f->sinks, f->sink_count, obs);
+    obs_fan_emit(&f->fan, obs);
 }
 
 /* An end that no replica reports. */
@@ -33,27 +33,21 @@ static void watch(void *self, const struct obs *obs)
     }
 }
 
-/* Makes the fleet itself a receiver, where a pool's policy asks for it. */
+/* Who sees what happens: the receivers given, and the fleet itself where a pool's policy asks for
+ * it. */
 static void watch_begin(struct fleet *f, const struct fleet_config *config)
 {
-    f->sinks = config->sinks;
-    f->sink_count = config->sink_count;
+    obs_fan_init(&f->fan, config->sinks, config->sink_count);
     bool watches = false;
     for (uint32_t i = 0; i < config->pool_count; i++) {
         const struct autoscaler_type *type = config->pools[i].autoscaler->type->ops;
         watches |= type->slo != NULL;
     }
-    if (!watches) {
-        return;
+    if (watches) {
+        struct obs_sink sink = {
+            .take = watch, .self = f, .kinds = 1u << OBS_FIRST_TOKEN | 1u << OBS_END};
+        obs_fan_add(&f->fan, &sink);
     }
-    f->watched = memory_zero(config->sink_count + 1, sizeof *f->watched);
-    for (size_t i = 0; i < config->sink_count; i++) {
-        f->watched[i] = config->sinks[i];
-    }
-    f->watched[config->sink_count] =
-        (struct obs_sink){.take = watch, .self = f, .kinds = 1u << OBS_FIRST_TOKEN | 1u << OBS_END};
-    f->sinks = f->watched;
-    f->sink_count++;
 }
 
 struct fleet *fleet_create(const struct fleet_config *config, struct event_queue *queue)
@@ -97,7 +91,6 @@ void fleet_free(struct fleet *f)
         f->router->destroy(f->router_state);
     }
     sequence_table_free(&f->sequences);
-    free(f->watched);
     free(f->pools);
     free(f->slots);
     free(f);

@@ -28,8 +28,7 @@ void fleet_pool_init(struct fleet *f, uint32_t index, const struct fleet_config 
     pool->engine.pool = index;
     pool->engine.sequences = &f->sequences;
     pool->engine.tally = &pool->tally;
-    pool->engine.sinks = f->sinks;
-    pool->engine.sink_count = f->sink_count;
+    pool->engine.fan = &f->fan;
     pool->engine.central = f->router->central ? &pool->queue : NULL;
     pool->autoscaler = config->autoscaler->type->ops;
     pool->autoscaler_config = config->autoscaler->config;
@@ -87,7 +86,7 @@ static void set_state(struct fleet *f, uint32_t slot, enum replica_state to, int
     count_state(&f->pools[s->pool], to, +1);
     s->state = to;
     s->since_ps = t;
-    obs_emit_all(f->sinks, f->sink_count, &obs);
+    obs_fan_emit(&f->fan, &obs);
 }
 
 static bool is_ready(const struct fleet_slot *s)
@@ -475,7 +474,7 @@ static void observe_scale(struct fleet *f, uint32_t index, const struct autoscal
                                .reason = d->reason};
     struct obs obs = {
         .kind = OBS_SCALE, .pool = index, .replica = UINT32_MAX, .time_ps = t, .u.scale = &change};
-    obs_emit_all(f->sinks, f->sink_count, &obs);
+    obs_fan_emit(&f->fan, &obs);
 }
 
 /* Requests of a waiting list that are over the limit before their first token. A list is in order

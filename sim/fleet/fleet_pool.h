@@ -56,9 +56,7 @@ struct fleet {
     struct event_queue *queue; /* borrowed */
     const struct router_type *router;
     void *router_state; /* owned; NULL for a central queue */
-    const struct obs_sink *sinks;
-    size_t sink_count;
-    struct obs_sink *watched; /* owned: sinks, when the fleet itself is one more of them */
+    struct obs_fan fan;
     int64_t horizon_ps;
     uint32_t pool_count, slot_count;
     struct fleet_pool *pools; /* owned */

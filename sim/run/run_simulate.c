@@ -196,13 +196,14 @@ static void loop_run(struct loop *loop)
         if (++run->events % WALL_EVERY_EVENTS == 0) {
             look_at_the_wall(loop);
         }
-        if (loop->arrivals_left && loop->next.arrival_ps <= event_queue_peek_time(&run->queue)) {
-            loop->now_ps = loop->next.arrival_ps;
+        int64_t arrival_ps = loop->arrivals_left ? loop->next.arrival_ps : TIME_NEVER;
+        if (!event_queue_pop_before(&run->queue, arrival_ps, &event)) {
+            if (!loop->arrivals_left) {
+                break;
+            }
+            loop->now_ps = arrival_ps;
             arrive(loop);
             continue;
-        }
-        if (!event_queue_pop(&run->queue, &event)) {
-            break;
         }
         loop->now_ps = event.time_ps;
         if (event.class == EVENT_STEP) {

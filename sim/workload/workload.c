@@ -88,8 +88,8 @@ struct stream {
     uint64_t length_key;
     uint64_t number; /* in its class, of the next request to draw */
     uint32_t at, count;
-    bool last; /* the batch in hand is the last one */
-    struct request batch[STREAM_BATCH];
+    bool last;                          /* the batch in hand is the last one */
+    struct request batch[STREAM_BATCH]; /* what neither process nor lengths set stays as at first */
 };
 
 struct workload {
@@ -207,6 +207,8 @@ static bool streams_start(struct workload *w, struct errors *errors)
     tournament_init(&w->order, (uint32_t)w->class_count);
     for (size_t i = 0; i < w->class_count; i++) {
         struct stream *s = &w->streams[i];
+        for (size_t k = 0; k < STREAM_BATCH; k++)
+            s->batch[k] = (struct request){.session = -1};
         if (!s->type->start(s->process, w->start_unix_s, w->horizon_ps, errors) ||
             !stream_fill(w, i, errors))
             return false;
@@ -288,8 +290,6 @@ static bool stream_fill(struct workload *w, size_t index, struct errors *errors)
     struct stream *s = &w->streams[index];
     s->at = s->count = 0;
     if (!s->last) {
-        for (size_t i = 0; i < STREAM_BATCH; i++)
-            s->batch[i] = (struct request){.class_index = (uint32_t)index, .session = -1};
         size_t errors_before = errors->error_count;
         s->count = (uint32_t)s->type->fill(s->process, s->batch, STREAM_BATCH, errors);
         s->last = s->count < STREAM_BATCH;
