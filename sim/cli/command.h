@@ -37,6 +37,7 @@ extern const struct command cmd_plan_command;
 extern const struct command cmd_layout_command;
 extern const struct command cmd_levers_command;
 extern const struct command cmd_list_command;
+extern const struct command cmd_cache_command;
 
 /* NULL-terminated, in the order of the help. */
 extern const struct command *const command_table[];
