@@ -14,6 +14,16 @@ trace_file_is_good() {
   assert_status 0
 }
 
+# Numbers of the JSON, the hourly CSV and the result file, from the rows per request alone.
+recomputed() {
+  "$FLEETSIM_BIN" run small.yaml --quiet --force --json -o out.h5 --requests requests.csv \
+    --hourly hourly.csv "$@" >out.json
+  run "$FLEETSIM_PYTHON" "$FLEETSIM_SOURCE_DIR/tests/cli/recompute.py" out.json requests.csv \
+    hourly.csv out.h5
+  [ "$status" -ne 77 ] || skip "$output"
+  assert_status 0
+}
+
 @test "ncdump, netCDF4, xarray and h5py read all of it" {
   result_file
   trace_file_is_good small.h5
@@ -108,16 +118,6 @@ PY
   assert_output_has $'\033[1m'
   run env TERM=xterm NO_COLOR=1 script -qec "$FLEETSIM_BIN run small.yaml --no-output --quiet" /dev/null </dev/null
   [[ $output != *$'\033'* ]]
-}
-
-# Numbers of the JSON, the hourly CSV and the result file, from the rows per request alone.
-recomputed() {
-  "$FLEETSIM_BIN" run small.yaml --quiet --force --json -o out.h5 --requests requests.csv \
-    --hourly hourly.csv "$@" >out.json
-  run "$FLEETSIM_PYTHON" "$FLEETSIM_SOURCE_DIR/tests/cli/recompute.py" out.json requests.csv \
-    hourly.csv out.h5
-  [ "$status" -ne 77 ] || skip "$output"
-  assert_status 0
 }
 
 @test "the rows per request give every count, latency, attainment, hour and dollar again" {
