@@ -90,39 +90,40 @@ static const struct field peak_fields[] = {
     {.name = "bf16",
      .kind = FIELD_REAL,
      .unit = UNIT_FLOPS,
-     .flags = FIELD_REQUIRED | FIELD_MIN_OPEN,
+     .flags = FIELD_REQUIRED,
      .offset = MATH_BF16 * sizeof(double),
-     .min = 0,
+     .min = 1e11,
      .max = 1e18,
      .doc = "Dense BF16 peak"},
     {.name = "fp8",
      .kind = FIELD_REAL,
      .unit = UNIT_FLOPS,
-     .flags = FIELD_OPTIONAL | FIELD_MIN_OPEN,
+     .flags = FIELD_OPTIONAL,
      .offset = MATH_FP8 * sizeof(double),
-     .min = 0,
+     .min = 1e11,
      .max = 1e18,
      .doc = "Dense FP8 peak; absent: FP8 weights run at the BF16 rate"},
     {.name = "fp4",
      .kind = FIELD_REAL,
      .unit = UNIT_FLOPS,
-     .flags = FIELD_OPTIONAL | FIELD_MIN_OPEN,
+     .flags = FIELD_OPTIONAL,
      .offset = MATH_FP4 * sizeof(double),
-     .min = 0,
+     .min = 1e11,
      .max = 1e18,
      .doc = "Dense FP4 peak; absent: 4-bit weights run at the next rate up"},
     {0}};
 
 #define BYTES(key, flag, member, text)                                                             \
     {                                                                                              \
-        .name = key, .kind = FIELD_REAL, .unit = UNIT_BYTES, .flags = (flag) | FIELD_MIN_OPEN,     \
-        .offset = offsetof(struct gpu_spec, member), .min = 0, .max = 1e15, .doc = text            \
+        .name = key, .kind = FIELD_REAL, .unit = UNIT_BYTES, .flags = (flag),                      \
+        .offset = offsetof(struct gpu_spec, member), .min = 1e8, .max = 1e14, .doc = text          \
     }
-#define SPEED(key, flag, member, text)                                                             \
+/* The lower bounds catch a number whose unit was forgotten (4.8 for 4.8 TB/s), which would make
+ * iterations of months. */
+#define SPEED(key, flag, member, least, text)                                                      \
     {                                                                                              \
-        .name = key, .kind = FIELD_REAL, .unit = UNIT_BYTES_PER_S,                                 \
-        .flags = (flag) | FIELD_MIN_OPEN, .offset = offsetof(struct gpu_spec, member), .min = 0,   \
-        .max = 1e15, .doc = text                                                                   \
+        .name = key, .kind = FIELD_REAL, .unit = UNIT_BYTES_PER_S, .flags = (flag),                \
+        .offset = offsetof(struct gpu_spec, member), .min = (least), .max = 1e15, .doc = text      \
     }
 
 static const struct field exchange_fields[] = {
@@ -177,8 +178,8 @@ const struct field hardware_fields[] = {
      .doc = "Dense math peaks (a sheet's figure with sparsity is twice this)"},
     BYTES("hbm", FIELD_REQUIRED, hbm_sheet_bytes, "Memory as on the data sheet"),
     BYTES("hbm_real", FIELD_OPTIONAL, hbm_real_bytes, "Memory as the driver reports it"),
-    SPEED("hbm_bandwidth", FIELD_REQUIRED, hbm_bytes_per_s, "Memory bandwidth"),
-    SPEED("link_bandwidth", FIELD_REQUIRED, link_bytes_per_s,
+    SPEED("hbm_bandwidth", FIELD_REQUIRED, hbm_bytes_per_s, 1e9, "Memory bandwidth"),
+    SPEED("link_bandwidth", FIELD_REQUIRED, link_bytes_per_s, 1e6,
           "Scale-up network (NVLink, xGMI, ICI, PCIe), one way, per GPU"),
     {.name = "domain",
      .kind = FIELD_INT,
@@ -194,9 +195,9 @@ const struct field hardware_fields[] = {
      .max = 65536,
      .offset = offsetof(struct gpu_spec, node),
      .doc = "GPUs of one server"},
-    SPEED("nic_bandwidth", FIELD_REQUIRED, nic_bytes_per_s,
+    SPEED("nic_bandwidth", FIELD_REQUIRED, nic_bytes_per_s, 1e6,
           "Network between nodes, one way, per GPU"),
-    SPEED("host_bandwidth", FIELD_OPTIONAL, host_bytes_per_s, "Link to the host, one way"),
+    SPEED("host_bandwidth", FIELD_OPTIONAL, host_bytes_per_s, 1e6, "Link to the host, one way"),
     {.name = "tdp",
      .kind = FIELD_REAL,
      .unit = UNIT_WATTS,

@@ -81,16 +81,39 @@ struct layout_result {
 
 /* ---- options -------------------------------------------------------------------------------- */
 
+/* Steps of days are no steps: what --batch, --context and --chunk ask of one GPU at least. */
+static bool load_check(const struct layout_ask *ask, struct errors *errors)
+{
+    static const double longest_s = 1e5;
+    double kv = llm_kv_bytes(ask->llm, (enum storage)ask->precision.kv, ask->context);
+    double decode = ask->batch * kv / ask->gpu->hbm_bytes_per_s;
+    double prompts = ceil(ask->chunk / ask->context);
+    double flops = 2 * llm_params(ask->llm).active * ask->chunk +
+                   prompts * llm_attention_prefill_flops(ask->llm, ask->chunk / prompts, 0);
+    double prefill = flops / ask->gpu->peak_flops[MATH_BF16];
+    if (decode > longest_s)
+        errors_add(errors, SEVERITY_ERROR, NULL,
+                   "%.0f sequences of %.0f tokens are %.0f TB of KV cache, a day and more to read "
+                   "once; lower --batch or --context",
+                   ask->batch, ask->context, ask->batch * kv / 1e12);
+    if (prefill > longest_s)
+        errors_add(errors, SEVERITY_ERROR, NULL,
+                   "a chunk of %.0f tokens of prompts of %.0f takes a day and more on one GPU; "
+                   "lower --chunk or --context",
+                   ask->chunk, ask->context);
+    return decode <= longest_s && prefill <= longest_s;
+}
+
 static bool ask_read(const struct layout_values *v, struct layout_ask *ask, struct arena *arena,
                      struct errors *errors)
 {
     static const char *const kv_names[] = {"bf16", "fp8", NULL};
     double nodes, gpus;
-    bool ok = quantity_read(v->nodes, "nodes", UNIT_NONE, 1, 1, GPUS_MAX, &nodes, errors);
-    ok &= quantity_read(v->gpus, "gpus", UNIT_NONE, 0, 1, GPUS_MAX, &gpus, errors);
-    ok &= quantity_read(v->chunk, "chunk", UNIT_TOKENS, 16384, 1, 1e7, &ask->chunk, errors);
-    ok &= quantity_read(v->batch, "batch", UNIT_NONE, 256, 1, 1e6, &ask->batch, errors);
-    ok &= quantity_read(v->context, "context", UNIT_TOKENS, 4096, 1, 1e8, &ask->context, errors);
+    bool ok = quantity_whole(v->nodes, "nodes", UNIT_NONE, 1, 1, GPUS_MAX, &nodes, errors);
+    ok &= quantity_whole(v->gpus, "gpus", UNIT_NONE, 0, 1, GPUS_MAX, &gpus, errors);
+    ok &= quantity_whole(v->chunk, "chunk", UNIT_TOKENS, 16384, 1, 1e7, &ask->chunk, errors);
+    ok &= quantity_whole(v->batch, "batch", UNIT_NONE, 256, 1, 1e6, &ask->batch, errors);
+    ok &= quantity_whole(v->context, "context", UNIT_TOKENS, 4096, 1, 1e8, &ask->context, errors);
     ok &= quantity_read(v->tpot, "tpot", UNIT_TIME, 0.05, 1e-6, 1e3, &ask->tpot_s, errors);
     ok &= quantity_read(v->efficiency, "efficiency", UNIT_FRACTION, 0.5, 1e-3, 1, &ask->efficiency,
                         errors);
@@ -113,7 +136,7 @@ static bool ask_read(const struct layout_values *v, struct layout_ask *ask, stru
                    (long long)ask->gpus, GPUS_MAX);
         return false;
     }
-    return true;
+    return load_check(ask, errors);
 }
 
 /* ---- evaluating ----------------------------------------------------------------------------- */
@@ -424,8 +447,9 @@ static bool layout_with(const struct layout_values *values, struct arena *arena,
     memory_warn_math(ask.llm, ask.gpu, &ask.precision, errors, NULL);
     evaluate(&ask, &result, arena);
     if (result.valid == 0) {
-        errors_add(errors, SEVERITY_ERROR, NULL, "no layout of %lld GPUs divides '%s'",
-                   (long long)ask.gpus, ask.llm->name);
+        errors_add(errors, SEVERITY_ERROR, NULL, "no %slayout of %lld GPUs divides '%s'%s",
+                   ask.all ? "" : "usual ", (long long)ask.gpus, ask.llm->name,
+                   ask.all ? "" : "; --all tries every division");
         return false;
     }
     if (values->json) {
@@ -449,6 +473,10 @@ static int layout_run(const void *values_, const struct options_list *operands)
         fputs("fleetsim layout: give --model and --gpu\n`fleetsim help layout` shows how it is "
               "used\n",
               stderr);
+        return COMMAND_BAD_USAGE;
+    }
+    if (values->nodes && values->gpus) {
+        fputs("fleetsim layout: --nodes and --gpus contradict each other: give one\n", stderr);
         return COMMAND_BAD_USAGE;
     }
     struct arena arena;

@@ -1,5 +1,6 @@
 #include "sim/cli/quantity.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +20,17 @@ bool quantity_read(const char *text, const char *option, enum unit unit, double 
     if (!ok)
         errors_add(errors, SEVERITY_ERROR, NULL, "--%s '%s': %s", option, text, why);
     return ok;
+}
+
+bool quantity_whole(const char *text, const char *option, enum unit unit, double fallback,
+                    double low, double high, double *value, struct errors *errors)
+{
+    if (!quantity_read(text, option, unit, fallback, low, high, value, errors))
+        return false;
+    if (*value == floor(*value))
+        return true;
+    errors_add(errors, SEVERITY_ERROR, NULL, "--%s '%s': must be a whole number", option, text);
+    return false;
 }
 
 bool quantity_choice(const char *text, const char *option, const char *const *names, int *value,

@@ -11,6 +11,9 @@
  * option. */
 bool quantity_read(const char *text, const char *option, enum unit unit, double fallback,
                    double low, double high, double *value, struct errors *errors);
+/* The same for a count: a fraction is an error, not cut off. */
+bool quantity_whole(const char *text, const char *option, enum unit unit, double fallback,
+                    double low, double high, double *value, struct errors *errors);
 /* The index of a name in a NULL-terminated list; text NULL: *value stays. */
 bool quantity_choice(const char *text, const char *option, const char *const *names, int *value,
                      struct errors *errors);
