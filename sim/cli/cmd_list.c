@@ -405,6 +405,16 @@ static bool prices_list(const struct list_values *values, struct arena *arena,
     return errors->error_count == 0;
 }
 
+/* What is wrong with the combination of options; NULL: nothing. */
+static const char *usage_wrong(const struct list_values *values, const char *what)
+{
+    if (values->model && strcmp(what, "gpus") != 0)
+        return "--model goes with gpus";
+    if (!values->model && (values->tpot || values->prompt || values->output))
+        return "--tpot, --prompt and --output go with --model";
+    return NULL;
+}
+
 static int list_run(const void *values_, const struct options_list *operands)
 {
     const struct list_values *values = values_;
@@ -413,24 +423,33 @@ static int list_run(const void *values_, const struct options_list *operands)
     struct errors errors;
     arena_init(&arena);
     errors_init(&errors);
+    static const char *const words[] = {"models", "gpus", "prices"}; /* by catalog_kind */
+    int kind = 0;
+    while (kind < CATALOG_KIND_COUNT && strcmp(what, words[kind]) != 0)
+        kind++;
+    const char *misused = usage_wrong(values, what);
     int code = COMMAND_OK;
     bool ok = true;
-    if (values->model && strcmp(what, "gpus") != 0) {
-        fprintf(stderr, "fleetsim list: --model goes with gpus\n");
-        code = COMMAND_BAD_USAGE;
-    } else if (!catalog_root(&arena)) {
-        errors_add(&errors, SEVERITY_ERROR, NULL, "no catalogue found (set FLEETSIM_CATALOG)");
-        ok = false;
-    } else if (strcmp(what, "gpus") == 0) {
-        ok = values->model ? costs_list(values, &arena, &errors)
-                           : gpus_list(values, &arena, &errors);
-    } else if (strcmp(what, "models") == 0) {
-        ok = models_list(values, &arena, &errors);
-    } else if (strcmp(what, "prices") == 0) {
-        ok = prices_list(values, &arena, &errors);
-    } else {
+    if (kind == CATALOG_KIND_COUNT) {
         fprintf(stderr, "fleetsim list: '%s' is not gpus, models or prices\n", what);
         code = COMMAND_BAD_USAGE;
+    } else if (misused) {
+        fprintf(stderr, "fleetsim list: %s\n", misused);
+        code = COMMAND_BAD_USAGE;
+    } else if (!catalog_root(&arena)) {
+        errors_add(&errors, SEVERITY_ERROR, NULL, "no catalogue: %s", catalog_missing(&arena));
+        ok = false;
+    } else if (!catalog_names((enum catalog_kind)kind, &arena)[0]) {
+        errors_add(&errors, SEVERITY_ERROR, NULL, "the catalogue '%s' has no %s (no %s/*.yaml)",
+                   catalog_root(&arena), what, catalog_folders[kind]);
+        ok = false;
+    } else if (kind == CATALOG_GPU) {
+        ok = values->model ? costs_list(values, &arena, &errors)
+                           : gpus_list(values, &arena, &errors);
+    } else if (kind == CATALOG_LLM) {
+        ok = models_list(values, &arena, &errors);
+    } else {
+        ok = prices_list(values, &arena, &errors);
     }
     setup_errors_print(&errors);
     errors_free(&errors);

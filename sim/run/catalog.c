@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,6 +63,14 @@ const char *catalog_root(struct arena *arena)
     return folder_exists(FLEETSIM_CATALOG_DIR) ? arena_copy(arena, FLEETSIM_CATALOG_DIR) : NULL;
 }
 
+const char *catalog_missing(struct arena *arena)
+{
+    const char *given = getenv("FLEETSIM_CATALOG");
+    if (given && *given)
+        return arena_printf(arena, "FLEETSIM_CATALOG names '%s', which is no folder", given);
+    return "set FLEETSIM_CATALOG to its folder";
+}
+
 static int name_compare(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -85,6 +94,45 @@ const char *const *catalog_names(enum catalog_kind kind, struct arena *arena)
     return names;
 }
 
+/* ---- names ---------------------------------------------------------------------------------- */
+
+/* Whether every part of `few` between dashes is a part of `many`, whatever its case. */
+static bool parts_within(const char *few, const char *many)
+{
+    while (*few) {
+        size_t length = strcspn(few, "-_ ");
+        bool found = false;
+        for (const char *at = many; *at && !found;) {
+            size_t other = strcspn(at, "-_ ");
+            found = other == length && strncasecmp(few, at, length) == 0;
+            at += other + (at[other] != '\0');
+        }
+        if (!found)
+            return false;
+        few += length + (few[length] != '\0');
+    }
+    return true;
+}
+
+/* ", did you mean 'A' or 'B'?" for the names that share their parts ("llama-70b" is part of
+ * llama-3.1-70b, "Llama-3.1-70B-Instruct" holds it), else for the nearest spelling; "" for none. */
+static const char *suggestion(enum catalog_kind kind, const char *name, struct arena *arena)
+{
+    enum { SUGGESTIONS_MAX = 4 };
+    const char *const *names = catalog_names(kind, arena);
+    const char *slash = strrchr(name, '/');
+    const char *word = slash ? slash + 1 : name;
+    const char *text = "";
+    size_t count = 0;
+    for (size_t i = 0; *word && names[i] && count < SUGGESTIONS_MAX; i++)
+        if (parts_within(word, names[i]) || parts_within(names[i], word))
+            text = arena_printf(arena, "%s%s'%s'", text, count++ ? " or " : "", names[i]);
+    if (count > 0)
+        return arena_printf(arena, ", did you mean %s?", text);
+    const char *nearest = errors_nearest(word, names);
+    return nearest ? arena_printf(arena, ", did you mean '%s'?", nearest) : "";
+}
+
 /* The file a reference means; NULL with an error when there is none. */
 static const char *resolve(enum catalog_kind kind, const char *name, struct arena *arena,
                            struct errors *errors, const struct source_pos *where)
@@ -95,24 +143,23 @@ static const char *resolve(enum catalog_kind kind, const char *name, struct aren
             path = arena_printf(arena, "%s/config.json", name);
         if (file_exists(path))
             return path;
-        errors_add(errors, SEVERITY_ERROR, where, "cannot open %s file '%s'", kind_words[kind],
-                   path);
+        errors_add(errors, SEVERITY_ERROR, where, "cannot open %s file '%s'%s", kind_words[kind],
+                   path, suggestion(kind, name, arena));
         return NULL;
     }
     const char *root = catalog_root(arena);
     if (!root) {
-        errors_add(errors, SEVERITY_ERROR, where,
-                   "no catalogue found to look up %s '%s' (set FLEETSIM_CATALOG)", kind_words[kind],
-                   name);
+        errors_add(errors, SEVERITY_ERROR, where, "no catalogue to look up %s '%s': %s",
+                   kind_words[kind], name, catalog_missing(arena));
         return NULL;
     }
     const char *path = arena_printf(arena, "%s/%s/%s.yaml", root, catalog_folders[kind], name);
     if (file_exists(path))
         return path;
-    const char *nearest = errors_nearest(name, catalog_names(kind, arena));
-    if (nearest)
-        errors_add(errors, SEVERITY_ERROR, where, "unknown %s '%s', did you mean '%s'?",
-                   kind_words[kind], name, nearest);
+    const char *near = suggestion(kind, name, arena);
+    if (*near)
+        errors_add(errors, SEVERITY_ERROR, where, "unknown %s '%s'%s", kind_words[kind], name,
+                   near);
     else
         errors_add(errors, SEVERITY_ERROR, where,
                    "unknown %s '%s' (`fleetsim list %ss` names them; a path works too)",

@@ -31,5 +31,7 @@ const char *const *catalog_names(enum catalog_kind kind, struct arena *arena);
 /* The folder in use: $FLEETSIM_CATALOG, else share/fleetsim/catalog beside the program's bin, else
  * the source tree it was built from. NULL when none exists. In the arena. */
 const char *catalog_root(struct arena *arena);
+/* Why catalog_root found none, for a message. In the arena. */
+const char *catalog_missing(struct arena *arena);
 
 #endif
