@@ -10,7 +10,7 @@ enum { VOLUME_STEPS = 400, VOLUME_HALVINGS = 40 };
 
 static double up(double gpus)
 {
-    return ceil(gpus - CEIL_SLACK);
+    return gpus > CEIL_SLACK ? ceil(gpus - CEIL_SLACK) : 0; /* never -0 */
 }
 
 /* In whole replicas. */
@@ -55,6 +55,10 @@ static void estimate_gpus(const struct plan_input *in, const double hourly[PLAN_
     r->decode_gpus = r->peak_decode_tokens_per_s / in->decode_tokens_per_s;
     r->prefill_gpus = r->peak_prefill_tokens_per_s / in->prefill_tokens_per_s;
     r->gpus_exact = (r->decode_gpus + r->prefill_gpus) / in->utilization;
+    /* GPU-seconds of a request, prompt and output. */
+    double request_s =
+        in->prompt_tokens / in->prefill_tokens_per_s + in->output_tokens / in->decode_tokens_per_s;
+    r->replica_qps = in->gpus_per_replica / request_s;
     r->gpus_peak = whole(in, r->gpus_exact);
     r->peak_gpu_hours = r->gpus_peak * PLAN_HOURS;
     double average = r->gpus_exact / in->peak_factor;

@@ -47,6 +47,7 @@ struct plan_result {
     double peak_prefill_tokens_per_s, peak_decode_tokens_per_s;
     double decode_gpus, prefill_gpus; /* at 100 % */
     double gpus_exact;                /* at the target utilisation */
+    double replica_qps;               /* requests/s of one replica at 100 % */
     double gpus_peak;                 /* rounded up to whole replicas */
     double hourly_gpus[PLAN_HOURS];   /* the same, each hour */
     double peak_gpu_hours;            /* per day, provisioned for the peak */

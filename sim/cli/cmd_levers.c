@@ -40,12 +40,14 @@ static bool lever_read(const char *text, struct lever *lever, struct arena *aren
     const char *equals = strchr(text, '=');
     char *end = NULL;
     double gain = equals ? strtod(equals + 1, &end) : 0;
-    if (!equals || equals == text || end == equals + 1 || !isfinite(gain) || gain <= 0 ||
+    if (!equals || equals == text || end == equals + 1 || gain < 1e-3 || gain > 1e6 ||
+        strspn(equals + 1, "0123456789.eE+-") < (size_t)(end - equals - 1) ||
         (*end && *end != ',')) {
-        errors_add(errors, SEVERITY_ERROR, NULL,
-                   "--lever '%s' is not NAME=GAIN[,GUARD] with a gain above 0, such as "
-                   "fp8=1.6,evaluation suite",
-                   text);
+        errors_add(
+            errors, SEVERITY_ERROR, NULL,
+            "--lever '%s' is not NAME=GAIN[,GUARD] with a gain from 0.001 to 1000000, such as "
+            "fp8=1.6,evaluation suite",
+            text);
         return false;
     }
     *lever = (struct lever){arena_copyn(arena, text, (size_t)(equals - text)), gain,

@@ -110,6 +110,33 @@ static bool class_serves(const struct class_config *class, const char *pool)
     return class->pools.count == 0;
 }
 
+/* The plan and the simulation's references go by the rates at full hours; says so where the traffic
+ * rises well above them in between. */
+static void peak_between_hours(const struct plan_ask *ask, struct errors *errors)
+{
+    enum { MINUTES = 24 * 60 };
+    const struct workload *w = run_workload(ask->run);
+    double at_hours = 0, most = 0;
+    int most_minute = 0;
+    for (int m = 0; m < MINUTES; m++) {
+        double rate = 0;
+        for (size_t c = 0; c < ask->config->workload.count; c++)
+            if (class_serves(config_class(ask->config, c), ask->pool->name))
+                rate += workload_rate(w, c, m * (PS_PER_HOUR / 60));
+        if (rate > most) {
+            most = rate;
+            most_minute = m;
+        }
+        if (m % 60 == 0)
+            at_hours = fmax(at_hours, rate);
+    }
+    if (most > 1.02 * at_hours)
+        errors_add(errors, SEVERITY_WARNING, NULL,
+                   "the traffic reaches %.4g requests/s at %02d:%02d, %.0f %% above the busiest "
+                   "full hour: peak and bars go by full hours",
+                   most, most_minute / 60, most_minute % 60, 100 * (most / at_hours - 1));
+}
+
 /* Requests of the first day, mean lengths, and the rate at each full hour over their mean. */
 static bool traffic_read(struct plan_ask *ask, struct errors *errors)
 {
@@ -131,9 +158,12 @@ static bool traffic_read(struct plan_ask *ask, struct errors *errors)
         classes++;
         last = c;
     }
-    if (!(requests > 0) || !(output > 0)) {
-        errors_add(errors, SEVERITY_ERROR, NULL, "pool '%s' gets no requests on the first day",
-                   ask->pool->name);
+    if (!(requests > 0) || !(prompt > 0) || !(output > 0)) {
+        errors_add(errors, SEVERITY_ERROR, NULL, "pool '%s' gets no %s on the first day",
+                   ask->pool->name,
+                   !(requests > 0) ? "requests"
+                   : !(prompt > 0) ? "prompt tokens"
+                                   : "output tokens");
         return false;
     }
     for (int h = 0; h < PLAN_HOURS; h++)
@@ -144,6 +174,7 @@ static bool traffic_read(struct plan_ask *ask, struct errors *errors)
     }
     if (isinf(ask->tpot_limit_s))
         ask->tpot_limit_s = tpot_default_s;
+    peak_between_hours(ask, errors);
     struct plan_input *in = &ask->input;
     const struct class_config *class = config_class(ask->config, last);
     ask->users_known = classes == 1 && users_read(&class->traffic.arrivals, in);
@@ -344,7 +375,8 @@ static void print_assumptions(const struct plan_ask *ask)
     }
     line("prompt tokens", text_plain(in->prompt_tokens).s, "mean per request");
     line("output tokens", text_plain(in->output_tokens).s, "mean per request");
-    line("peak factor", text_plain(in->peak_factor).s, "busiest full hour over the mean");
+    line("peak factor", text_plain(in->peak_factor).s,
+         "largest of the rates at 24 full hours, over their mean");
     line("decode tokens/s per GPU", text_real(in->decode_tokens_per_s, 0).s, "");
     line("prefill tokens/s per GPU", text_real(in->prefill_tokens_per_s, 0).s, "");
     line("time per output token", text_short(in->tpot_s * 1e3).s, "ms");
@@ -354,19 +386,30 @@ static void print_assumptions(const struct plan_ask *ask)
     line("$ per GPU-hour, high", text_real(in->usd_high, 2).s, "");
 }
 
+/* A small need must not read as none: 272.8, 3.25, 0.0417. */
+static struct text need_text(double need)
+{
+    return need < 10 ? text_short(need) : text_real(need, 1);
+}
+
 static void print_chain(const struct plan_ask *ask, const struct plan_result *r)
 {
     char note[96];
     fputs("\nchain\n", stdout);
     line("requests per day", text_real(r->requests_per_day, 0).s, "");
-    line("average requests/s", text_real(r->average_qps, 1).s, "");
-    line("peak requests/s", text_real(r->peak_qps, 1).s, "");
+    line("average requests/s", need_text(r->average_qps).s, "");
+    line("peak requests/s", need_text(r->peak_qps).s, "");
     line("peak prefill tokens/s", text_real(r->peak_prefill_tokens_per_s, 0).s, "");
     line("peak decode tokens/s", text_real(r->peak_decode_tokens_per_s, 0).s, "");
-    line("GPUs for decode", text_real(r->decode_gpus, 1).s, "at 100 %");
-    line("GPUs for prefill", text_real(r->prefill_gpus, 1).s, "at 100 %");
+    line("GPUs for decode", need_text(r->decode_gpus).s, "at 100 %");
+    line("GPUs for prefill", need_text(r->prefill_gpus).s, "at 100 %");
+    line("requests/s per replica", text_short(r->replica_qps).s,
+         "at 100 %: what `capacity` of the pool means");
     snprintf(note, sizeof note, "%s at the target utilisation, rounded up",
-             text_real(r->gpus_exact, 1).s);
+             need_text(r->gpus_exact).s);
+    if (ask->input.gpus_per_replica > 1)
+        snprintf(note, sizeof note, "%s at the target utilisation, in whole replicas of %s",
+                 need_text(r->gpus_exact).s, text_plain(ask->input.gpus_per_replica).s);
     line("GPUs at peak", text_real(r->gpus_peak, 0).s, note);
     line("GPU-hours/day, for the peak", text_real(r->peak_gpu_hours, 0).s, "");
     line("GPU-hours/day, ideal scaling", text_real(r->ideal_gpu_hours, 0).s,
@@ -375,10 +418,9 @@ static void print_chain(const struct plan_ask *ask, const struct plan_result *r)
     for (int h = 0; h < PLAN_HOURS; h++) {
         printf("  %02d  ", h);
         text_right(stdout, 7, text_real(r->hourly_gpus[h], 0).s);
-        fputs("  ", stdout);
         int bars = (int)(50 * r->hourly_gpus[h] / r->gpus_peak + 0.5);
         for (int i = 0; i < bars; i++)
-            fputs("█", stdout);
+            fputs(i == 0 ? "  █" : "█", stdout);
         fputc('\n', stdout);
     }
     (void)ask;
@@ -432,9 +474,9 @@ static void print_cross_check(const struct plan_ask *ask, const struct plan_resu
     snprintf(note, sizeof note, "MB at the final length (%s MiB)",
              text_real(r->kv_per_stream / 1048576, 1).s);
     line("KV per stream", text_real(r->kv_per_stream / 1e6, 1).s, note);
-    snprintf(note, sizeof note, "TB (%s TiB); streams x MiB read as MB would give %s",
-             text_real(r->kv_total / 1099511627776.0, 2).s,
-             text_real(r->streams * r->kv_per_stream / 1048576 / 1e6, 2).s);
+    snprintf(note, sizeof note, "TB (%s TiB): %s streams x %s MB",
+             text_real(r->kv_total / 1099511627776.0, 2).s, text_real(r->streams, 0).s,
+             text_real(r->kv_per_stream / 1e6, 1).s);
     line("KV in all", text_real(r->kv_total / 1e12, 2).s, note);
     snprintf(note, sizeof note, "GB (%s GiB)", text_real(r->kv_per_gpu / 1073741824.0, 2).s);
     line("KV per GPU", text_real(r->kv_per_gpu / 1e9, 2).s, note);
@@ -540,6 +582,8 @@ static void print_json(const struct plan_ask *ask, const struct plan_result *r)
     json_real(&json, "peak_decode_tokens_per_s", r->peak_decode_tokens_per_s);
     json_real(&json, "gpus_exact", r->gpus_exact);
     json_real(&json, "gpus_peak", r->gpus_peak);
+    json_real(&json, "gpus_per_replica", ask->input.gpus_per_replica);
+    json_real(&json, "replica_requests_per_s", r->replica_qps);
     json_real(&json, "gpu_hours_peak", r->peak_gpu_hours);
     json_real(&json, "gpu_hours_ideal", r->ideal_gpu_hours);
     json_list(&json, "hourly_gpus");

@@ -73,6 +73,81 @@ json() { # expression on d
   [[ $stderr == *"config.json:1:"* ]]
 }
 
+@test "a name is met by the catalogue's names that share its parts" {
+  fs_run layout --model llama-70b --gpu h200
+  assert_status 2
+  [[ $stderr == *"unknown model 'llama-70b', did you mean 'llama-3.1-70b' or 'llama-3.3-70b'?"* ]]
+  [[ $stderr == *"unknown gpu 'h200', did you mean 'h200-sxm'?"* ]]
+  fs_run layout --model meta-llama/Llama-3.1-8B-Instruct --gpu H100
+  assert_status 2
+  [[ $stderr == *"cannot open model file 'meta-llama/Llama-3.1-8B-Instruct', did you mean 'llama-3.1-8b'?"* ]]
+  [[ $stderr == *"unknown gpu 'H100', did you mean 'h100-sxm'?"* ]]
+  fs_run layout --model zzz --gpu h200-sxm
+  [[ $stderr == *"unknown model 'zzz' (\`fleetsim list models\` names them; a path works too)"* ]]
+}
+
+@test "a catalogue that is not there, or empty, is said once and why" {
+  FLEETSIM_CATALOG=/nonexistent fs_run list models
+  assert_status 2
+  [[ $stderr == *"no catalogue: FLEETSIM_CATALOG names '/nonexistent', which is no folder"* ]]
+  FLEETSIM_CATALOG=/nonexistent fs_run layout --model kimi-k3 --gpu h200-sxm
+  assert_status 2
+  [[ $stderr == *"no catalogue to look up model 'kimi-k3': FLEETSIM_CATALOG names '/nonexistent'"* ]]
+  for what in gpus models prices; do
+    FLEETSIM_CATALOG=$PWD fs_run list $what
+    assert_status 2
+    [[ $stderr == *"has no $what (no "*"/*.yaml)"* ]]
+  done
+}
+
+@test "layout's options: whole numbers, no contradiction, no step of days" {
+  for option in --gpus --nodes --batch --context --chunk; do
+    fs_run layout --model llama-3.1-8b --gpu h100-sxm $option 1.5
+    assert_status 2
+    [[ $stderr == *"$option '1.5': must be a whole number"* ]]
+  done
+  fs_run layout --model llama-3.1-8b --gpu h100-sxm --nodes 2 --gpus 4
+  assert_status 64
+  fs_run list gpus --tpot '10 ms'
+  assert_status 64
+  fs_run layout --model llama-3.1-8b --gpu h100-sxm --batch 1e6 --context 1e8
+  assert_status 2
+  [[ $stderr == *"lower --batch or --context"* ]]
+  fs_run layout --model llama-3.1-405b --gpu l40s --gpus 64 --chunk 1e7 --context 1e8
+  assert_status 2
+  [[ $stderr == *"lower --chunk or --context"* ]]
+}
+
+@test "a GPU file with a forgotten unit is an error, whichever rate it is" {
+  local gpu=$FLEETSIM_SOURCE_DIR/models/catalog/gpu/h200-sxm.yaml
+  for edit in 's/4.8 TB.s/4.8/' 's/^link_bandwidth.*/link_bandwidth: 450/' \
+    's/^nic_bandwidth.*/nic_bandwidth: 50/' 's/^host_bandwidth.*/host_bandwidth: 64/' \
+    's/^peak.*/peak: {bf16: 989}/' 's/^peak.*/peak: {bf16: 989 TFLOPS, fp8: 1979}/' \
+    's/^hbm: 141 GB/hbm: 141/' 's/^hbm_real.*/hbm_real: 143771/'; do
+    sed "$edit" "$gpu" >gpu.yaml
+    fs_run layout --model llama-3.1-70b --gpu ./gpu.yaml
+    assert_status 2
+    [[ $stderr == *"gpu.yaml:"*"must be at least"* ]]
+  done
+}
+
+@test "plan: capacity per replica, empty hours are 0, a peak between hours is said" {
+  fs_run plan "$FLEETSIM_SOURCE_DIR/scenarios/chat-1m" --json
+  json 'abs(d["replica_requests_per_s"] - 1 / (1500 / 15000 + 400 / 1500)) < 1e-12'
+  printf 'TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:00:00.0,100,10\n2023-11-16 18:10:00.0,100,10\n' >t.csv
+  fs_run plan "$FLEETSIM_SOURCE_DIR/scenarios/azure-conv" --set workload[0].arrivals.file=t.csv
+  assert_status 0
+  [[ $output != *-0* ]]
+  [[ $output != *" 0.0  at the target"* && $output != *" 0.0 at the target"* ]]
+  fs_run plan "$FLEETSIM_SOURCE_DIR/scenarios/chat-1m" \
+    --set 'workload[0].arrivals.spikes=[{at: 10.3 h, duration: 10 min, factor: 20}]'
+  assert_status 0
+  [[ $stderr == *"above the busiest full hour"* ]]
+  fs_run plan "$FLEETSIM_SOURCE_DIR/scenarios/chat-1m" --set 'workload[0].output_tokens.value=0'
+  assert_status 2
+  [[ $stderr == *"gets no output tokens"* ]]
+}
+
 @test "levers multiply, and say whether it is enough" {
   fs_run levers
   assert_status 0
@@ -81,8 +156,10 @@ json() { # expression on d
   done
   fs_run levers --json --lever fp8=1.6 --lever caching=1.25 --lever 'drafts=1.3,exact verification'
   json 'abs(d["product"] - 2.6) < 1e-12 and not d["enough"]'
-  fs_run levers --lever fp8
-  assert_status 2
+  for gain in '' =0 =-1 =nan =inf =0x10 =1e7 =1.5x; do
+    fs_run levers --lever "fp8$gain"
+    assert_status 2
+  done
 }
 
 @test "list shows the catalogue, and a model's cost on every GPU" {
