@@ -50,15 +50,10 @@ void event_queue_cancel(struct event_queue *q, event_handle handle);
 /* Sets, moves or (TIME_NEVER) clears the one step event of a replica. */
 static inline void event_queue_step(struct event_queue *q, uint32_t replica, int64_t time_ps)
 {
-    uint64_t key = (uint64_t)time_ps; /* TIME_NEVER is idle */
     /* Every match above a slot is replayed when it is set, so the key that stood too long is gone
      * without a trace. */
     q->taken = q->taken == replica ? UINT32_MAX : q->taken;
-    if (tournament_winner(&q->steps) == replica) {
-        tournament_replace(&q->steps, key); /* nearly always: its step was popped just now */
-    } else {
-        tournament_set(&q->steps, replica, key);
-    }
+    tournament_set(&q->steps, replica, (uint64_t)time_ps /* TIME_NEVER is idle */);
 }
 /* Takes the first event; false when none is pending. A step event is cleared from its slot; a heap
  * event's handle dies. */

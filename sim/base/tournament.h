@@ -7,15 +7,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+typedef unsigned __int128 uint128;
+
 /* The key of a slot that does not take part; every other key is below it. */
 #define TOURNAMENT_IDLE ((uint64_t)INT64_MAX)
 
 /* A complete binary tree in heap order: node 1 is the champion, node i has the children 2i and
- * 2i + 1, slot s is the leaf slots + s. */
+ * 2i + 1, slot s is the leaf slots + s. A node holds its winner's rank: the key above 64 bits of
+ * slot, so that one comparison decides a match, ties included. */
 struct tournament {
-    uint32_t slots;    /* ≥ 1 */
-    uint64_t *keys;    /* owned; [2 · slots]: of each node's winner */
-    uint64_t *winners; /* owned; [2 · slots]: its slot */
+    uint32_t slots; /* ≥ 1 */
+    uint128 *ranks; /* owned; [2 · slots] */
 };
 
 /* All slots idle. */
@@ -24,53 +26,33 @@ void tournament_free(struct tournament *t);
 /* More slots, the new ones idle; keeps the old keys. Allocates. */
 void tournament_resize(struct tournament *t, uint32_t slots);
 
-/* A key and its slot as one number: the order of the matches, ties included. */
-static inline unsigned __int128 tournament_rank(uint64_t key, uint64_t slot)
+static inline uint128 tournament_rank(uint64_t key, uint32_t slot)
 {
-    return (unsigned __int128)key << 64 | slot;
-}
-
-/* A sibling on the way up holds the winner of its own subtree, so replaying one path is enough.
- * to_the_root: without looking whether anything still changes, which it does on the champion's
- * path. Written without branches: the outcome of a match is a coin toss to the predictor. */
-static inline void tournament_replay(struct tournament *t, uint32_t slot, uint64_t key,
-                                     bool to_the_root)
-{
-    uint64_t *keys = t->keys, *winners = t->winners, winner = slot;
-    uint64_t node = (uint64_t)t->slots + slot;
-    keys[node] = key;
-    while (node > 1) {
-        uint64_t rival_key = keys[node ^ 1], rival = winners[node ^ 1];
-        /* All ones if the rival wins: selecting by mask, since compilers turn ?: into a branch. */
-        uint64_t rival_wins =
-            -(uint64_t)(tournament_rank(rival_key, rival) < tournament_rank(key, winner));
-        key ^= (key ^ rival_key) & rival_wins;
-        winner ^= (winner ^ rival) & rival_wins;
-        node >>= 1;
-        if (!to_the_root && keys[node] == key && winners[node] == winner) {
-            return; /* nothing changes further up */
-        }
-        keys[node] = key;
-        winners[node] = winner;
-    }
+    return (uint128)key << 64 | slot;
 }
 
 static inline void tournament_set(struct tournament *t, uint32_t slot, uint64_t key)
 {
-    tournament_replay(t, slot, key, false);
+    uint128 *ranks = t->ranks, winner = tournament_rank(key, slot);
+    uint64_t node = (uint64_t)t->slots + slot;
+    ranks[node] = winner;
+    /* A sibling on the way up holds the winner of its own subtree, so replaying one path is enough,
+     * to the root without looking whether anything still changes: the outcome of a match is a coin
+     * toss to the predictor, but selecting the smaller number takes no branch. */
+    while (node > 1) {
+        uint128 rival = ranks[node ^ 1];
+        winner = rival < winner ? rival : winner;
+        node >>= 1;
+        ranks[node] = winner;
+    }
 }
 static inline uint32_t tournament_winner(const struct tournament *t)
 {
-    return (uint32_t)t->winners[1];
-}
-/* A new key for the champion. */
-static inline void tournament_replace(struct tournament *t, uint64_t key)
-{
-    tournament_replay(t, tournament_winner(t), key, true);
+    return (uint32_t)t->ranks[1];
 }
 static inline uint64_t tournament_key(const struct tournament *t)
 {
-    return t->keys[1];
+    return (uint64_t)(t->ranks[1] >> 64);
 }
 
 #endif
