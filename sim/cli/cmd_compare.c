@@ -7,23 +7,30 @@
 
 #include "sim/cli/command.h"
 #include "sim/cli/fingerprint.h"
+#include "sim/cli/policies.h"
 #include "sim/cli/progress.h"
+#include "sim/cli/replicate.h"
 #include "sim/cli/result.h"
 #include "sim/cli/setup.h"
 #include "sim/cli/text.h"
 #include "sim/cli/variant.h"
+#include "sim/run/interval.h"
 
 enum { VARIANTS_MAX = 100 };
 
 struct compare_values {
     struct options_list variants, sets;
-    const char *seed;
+    const char *seed, *policies, *replications;
     bool json, quiet, step_by_step;
 };
 
 static const struct options_spec compare_specs[] = {
     {"variant", 0, OPTIONS_LIST, offsetof(struct compare_values, variants), "NAME:KEY=VALUE,…",
      "a variant and what it changes; nothing after the colon: the scenario itself"},
+    {"policies", 0, OPTIONS_TEXT, offsetof(struct compare_values, policies), "P,P,…",
+     "a variant for each autoscaling policy: static (the peak), ideal, target, …"},
+    {"replications", 0, OPTIONS_TEXT, offsetof(struct compare_values, replications), "N",
+     "N runs of each, paired by their chance: savings get an interval"},
     {"set", 0, OPTIONS_LIST, offsetof(struct compare_values, sets), "KEY=VALUE",
      "change one value in every variant"},
     {"seed", 0, OPTIONS_TEXT, offsetof(struct compare_values, seed), "N",
@@ -43,7 +50,10 @@ struct contender {
     struct run *run; /* owned; NULL once it has been simulated */
     struct metrics_summary summary;
     struct fingerprint arrivals;
-    uint64_t scale_events;
+    uint64_t scale_events, met_cold_start;
+    size_t replication; /* the scenario's own */
+    double *hours;      /* arena; billed GPU-hours by replication */
+    bool always_met;    /* the SLO, in every replication */
     bool audit_ok;
     char *json; /* owned: its result object, indented for a list in an object */
 };
@@ -51,21 +61,40 @@ struct contender {
 struct compare {
     const struct compare_values *values;
     struct contender contenders[VARIANTS_MAX];
-    size_t count;
+    size_t count, replications;
 };
+
+/* Variants from --policies, which need the scenario opened to know what it needs. */
+static bool policies_add(struct compare *compare, const char *scenario, struct arena *arena)
+{
+    struct variant_spec specs[POLICIES_MAX];
+    struct errors errors;
+    errors_init(&errors);
+    struct run *base =
+        setup_open(scenario, &compare->values->sets, NULL, compare->values->seed, arena, &errors);
+    setup_errors_print(&errors);
+    errors_free(&errors);
+    size_t count = base != NULL ? policies_read(compare->values->policies, base, specs, arena) : 0;
+    run_free(base);
+    for (size_t i = 0; i < count; i++)
+        compare->contenders[compare->count++].spec = specs[i];
+    return count > 0;
+}
 
 static bool variants_read(struct compare *compare, struct arena *arena)
 {
     const struct options_list *list = &compare->values->variants;
     bool ok = true;
-    if (list->count < 2 || list->count > VARIANTS_MAX) {
-        fprintf(stderr, "fleetsim compare: %zu --variant given, 2 to %d are compared\n",
-                list->count, VARIANTS_MAX);
+    size_t count = compare->count + list->count; /* --policies come first */
+    if (count < 2 || count > VARIANTS_MAX) {
+        fprintf(stderr, "fleetsim compare: %zu --variant given, 2 to %d are compared\n", count,
+                VARIANTS_MAX);
         return false;
     }
-    for (size_t i = 0; i < list->count; i++) {
+    for (size_t i = compare->count; i < count; i++) {
         struct contender *contender = &compare->contenders[i];
-        ok &= variant_parse(list->items[i], "fleetsim compare", &contender->spec, arena, stderr);
+        ok &= variant_parse(list->items[i - compare->count], "fleetsim compare", &contender->spec,
+                            arena, stderr);
         for (size_t j = 0; ok && j < i; j++) {
             if (strcmp(compare->contenders[j].spec.name, contender->spec.name) == 0) {
                 fprintf(stderr, "fleetsim compare: two variants are called '%s'\n",
@@ -74,7 +103,7 @@ static bool variants_read(struct compare *compare, struct arena *arena)
             }
         }
     }
-    compare->count = list->count;
+    compare->count = count;
     return ok;
 }
 
@@ -92,6 +121,7 @@ static bool variants_open(struct compare *compare, const char *scenario, struct 
             fprintf(stderr, "variant %s:\n", o->spec.name);
         setup_errors_print(&errors);
         ok &= o->run != NULL;
+        o->replication = o->run != NULL ? (size_t)run_config(o->run)->replication : 0;
         errors_free(&errors);
     }
     return ok;
@@ -130,9 +160,12 @@ static bool variant_simulate(struct compare *compare, struct contender *o)
         metrics_scale_events(run_metrics(o->run), &events);
         run_audit(o->run, &checks, &o->audit_ok);
         o->scale_events = events;
+        o->met_cold_start = run_met_cold_start(o->run);
         o->summary = metrics_summaries(run_metrics(o->run))[0];
         o->summary.pool = NULL; /* it goes with the run */
         o->json = contender_json(o->run);
+        o->hours[0] = o->summary.gpu_hours.billed;
+        o->always_met = o->summary.slo_met == 1;
     }
     if (!o->audit_ok && ok)
         fprintf(stderr, "fleetsim compare: variant %s: the audit failed; `run` shows where\n",
@@ -142,6 +175,71 @@ static bool variant_simulate(struct compare *compare, struct contender *o)
     run_free(o->run);
     o->run = NULL;
     return ok;
+}
+
+/* One more run of a variant, under other chance. */
+static bool variant_repeat(struct compare *compare, const char *scenario, struct contender *o,
+                           size_t replication)
+{
+    struct arena arena;
+    struct errors errors;
+    arena_init(&arena);
+    errors_init(&errors);
+    struct options_list sets = replicate_sets(&o->spec.sets, o->replication + replication, &arena);
+    struct run *run =
+        setup_open(scenario, &compare->values->sets, &sets, compare->values->seed, &arena, &errors);
+    struct run_options options = {.step_by_step = compare->values->step_by_step};
+    bool ok = run != NULL && run_simulate(run, &options, &errors);
+    if (ok) {
+        size_t checks;
+        bool audit_ok;
+        const struct metrics_summary *summary = metrics_summaries(run_metrics(run));
+        run_audit(run, &checks, &audit_ok);
+        o->hours[replication] = summary->gpu_hours.billed;
+        o->always_met &= summary->slo_met == 1;
+        o->audit_ok &= audit_ok;
+    } else {
+        setup_errors_print(&errors); /* warnings were said the first time */
+    }
+    run_free(run);
+    errors_free(&errors);
+    arena_free(&arena);
+    return ok;
+}
+
+static bool variants_repeat(struct compare *compare, const char *scenario)
+{
+    for (size_t k = 1; k < compare->replications; k++) {
+        for (size_t i = 0; i < compare->count; i++) {
+            if (!variant_repeat(compare, scenario, &compare->contenders[i], k))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* What savings are against: the variant called static, else the largest. */
+static const struct contender *peak_of(const struct compare *compare)
+{
+    const struct contender *peak = &compare->contenders[0];
+    for (size_t i = 0; i < compare->count; i++) {
+        const struct contender *o = &compare->contenders[i];
+        if (strcmp(o->spec.name, "static") == 0)
+            return o;
+        if (o->summary.gpu_hours.billed > peak->summary.gpu_hours.billed)
+            peak = o;
+    }
+    return peak;
+}
+
+/* Of GPU-hours, against the peak of the same replication. */
+static struct interval saving_of(const struct compare *compare, const struct contender *o)
+{
+    const struct contender *peak = peak_of(compare);
+    double saved[REPLICATIONS_MAX];
+    for (size_t k = 0; k < compare->replications; k++)
+        saved[k] = peak->hours[k] > 0 ? 1 - o->hours[k] / peak->hours[k] : NAN;
+    return interval_of(saved, compare->replications);
 }
 
 static bool same_arrivals(const struct compare *compare)
@@ -159,7 +257,7 @@ static const struct contender *cheapest(const struct compare *compare)
     const struct contender *best = NULL;
     for (size_t i = 0; i < compare->count; i++) {
         const struct contender *o = &compare->contenders[i];
-        if (o->summary.slo_met != 1)
+        if (!o->always_met)
             continue;
         bool priced = best && !isnan(o->summary.usd.total) && !isnan(best->summary.usd.total);
         if (!best || (priced ? o->summary.usd.total < best->summary.usd.total
@@ -196,12 +294,17 @@ static void range_fill(struct text *cell, const struct metrics_usd *usd)
              text_real(usd->high, decimals).s);
 }
 
-static void row_fill(struct text *row, const struct contender *o, double largest)
+static void row_fill(const struct compare *compare, struct text *row, const struct contender *o,
+                     double largest)
 {
+    struct interval saving = saving_of(compare, o);
     const struct metrics_summary *s = &o->summary;
     snprintf(row[0].s, sizeof row[0].s, "%s", o->spec.name);
     row[1] = text_real(s->gpu_hours.billed, largest < 100 ? 2 : 1);
-    row[2] = text_percent(largest > 0 ? 1 - s->gpu_hours.billed / largest : NAN, 1);
+    row[2] = text_percent(saving.mean, 1);
+    if (!isnan(saving.half))
+        snprintf(row[2].s, sizeof row[2].s, "%.20s ± %.20s", text_percent(saving.mean, 1).s,
+                 text_percent(saving.half, 2).s);
     row[3] = text_real(s->usd.total, s->usd.total < 100 ? 2 : 0);
     range_fill(&row[4], &s->usd);
     row[5] = text_seconds(s->ttft.p50_ps);
@@ -209,16 +312,18 @@ static void row_fill(struct text *row, const struct contender *o, double largest
     row[7] = text_millis(s->tpot.p99_ps);
     row[8] = text_share(s->slo.attainment, 2);
     row[9] = text_count(o->scale_events);
-    row[10] = text_count(s->requests.refused + s->requests.unservable);
+    row[10] = text_count(o->met_cold_start);
+    row[11] = text_count(s->requests.refused + s->requests.unservable);
 }
 
 static void table_print(const struct compare *compare, FILE *out)
 {
-    enum { COLUMNS = 11 };
+    enum { COLUMNS = 12 };
     static const char *const heads[2][COLUMNS] = {
         {"", "GPU-hours", "saved", "cost", "low–high", "TTFT", "TTFT", "TPOT", "attained", "scale",
-         ""},
-        {"variant", "billed", "%", "$", "$", "p50 s", "p99 s", "p99 ms", "%", "events", "refused"},
+         "met cold", ""},
+        {"variant", "billed", "%", "$", "$", "p50 s", "p99 s", "p99 ms", "%", "events", "start",
+         "refused"},
     };
     struct text_table table;
     text_table_init(&table, COLUMNS, 2, 1);
@@ -228,7 +333,7 @@ static void table_print(const struct compare *compare, FILE *out)
             snprintf(row[c].s, sizeof row[c].s, "%s", heads[r][c]);
     }
     for (size_t i = 0; i < compare->count; i++)
-        row_fill(text_table_row(&table, i == 0), &compare->contenders[i],
+        row_fill(compare, text_table_row(&table, i == 0), &compare->contenders[i],
                  largest_gpu_hours(compare));
     text_table_print(&table, out);
     text_table_free(&table);
@@ -278,7 +383,6 @@ static void compare_json(const struct compare *compare, const char *name, FILE *
     struct json json;
     const struct fingerprint *first = &compare->contenders[0].arrivals;
     const struct contender *best = cheapest(compare);
-    double largest = largest_gpu_hours(compare);
     json_init(&json, out);
     json_object(&json, NULL);
     json_text(&json, "scenario", name);
@@ -288,6 +392,8 @@ static void compare_json(const struct compare *compare, const char *name, FILE *
     json_count(&json, "prompt_tokens", first->prompt_tokens);
     json_count(&json, "output_tokens", first->output_tokens);
     json_object_end(&json);
+    json_count(&json, "replications", compare->replications);
+    json_text(&json, "saving_against", peak_of(compare)->spec.name);
     json_text(&json, "cheapest_that_meets_slo", best ? best->spec.name : NULL);
     json_list(&json, "variants");
     for (size_t i = 0; i < compare->count; i++) {
@@ -298,7 +404,10 @@ static void compare_json(const struct compare *compare, const char *name, FILE *
         for (size_t k = 0; k < o->spec.sets.count; k++)
             json_text(&json, NULL, o->spec.sets.items[k]);
         json_list_end(&json);
-        json_real(&json, "saving", largest > 0 ? 1 - o->summary.gpu_hours.billed / largest : NAN);
+        struct interval saving = saving_of(compare, o);
+        json_real(&json, "saving", saving.mean);
+        json_real(&json, "saving_half_interval", saving.half);
+        json_count(&json, "met_cold_start", o->met_cold_start);
         json_count(&json, "scale_events", o->scale_events);
         json_int(&json, "slo_met", o->summary.slo_met < 0 ? COLUMN_INT_NONE : o->summary.slo_met);
         fprintf(out, ",%s", o->json);
@@ -310,8 +419,16 @@ static void compare_json(const struct compare *compare, const char *name, FILE *
 
 static int compare_with(struct compare *compare, const char *scenario, struct arena *arena)
 {
+    compare->replications = replicate_count(compare->values->replications, "fleetsim compare");
+    if (compare->replications == 0)
+        return COMMAND_BAD_USAGE;
+    if (compare->values->policies && !policies_add(compare, scenario, arena))
+        return COMMAND_BAD_INPUT;
     if (!variants_read(compare, arena))
         return COMMAND_BAD_USAGE;
+    for (size_t i = 0; i < compare->count; i++)
+        compare->contenders[i].hours =
+            arena_alloc(arena, compare->replications * sizeof *compare->contenders[i].hours);
     if (!variants_open(compare, scenario, arena))
         return COMMAND_BAD_INPUT;
     const struct run *first = compare->contenders[0].run;
@@ -326,6 +443,10 @@ static int compare_with(struct compare *compare, const char *scenario, struct ar
             return COMMAND_FAILURE;
         ok &= compare->contenders[i].audit_ok;
     }
+    if (!variants_repeat(compare, scenario))
+        return COMMAND_FAILURE;
+    for (size_t i = 0; i < compare->count; i++)
+        ok &= compare->contenders[i].audit_ok;
     if (compare->values->json) {
         compare_json(compare, name, stdout);
     } else {
@@ -359,12 +480,17 @@ const struct command cmd_compare_command = {
     .operands_max = 1,
     .options = compare_specs,
     .options_size = sizeof(struct compare_values),
-    .text =
-        "Two variants or more, each with a name and the values it changes. The same seed gives "
-        "all\n"
-        "of them the same arrivals, which is verified. `saved` is against the largest of them.\n",
+    .text = "Two variants or more, each with a name and the values it changes. The same seed gives "
+            "all\n"
+            "of them the same arrivals, which is verified. `saved` is of GPU-hours, against the "
+            "variant\n"
+            "called static, else the largest; with --replications its 95 % interval is of paired "
+            "runs,\n"
+            "and the cheapest must meet the SLO in all of them; the other columns show the first.\n"
+            "`met cold start`: requests that came while a replica was starting.\n",
     .example = "fleetsim compare chat-1m --variant autoscaled: \\\n"
                "    --variant 'peak:fleet.pools[0].autoscaler={policy: static, replicas: 273}'\n"
+               "fleetsim compare chat-1m --policies static,target,predictive,warm_pool,ideal\n"
                "fleetsim compare chat-1m --variant ll:fleet.router.policy=least_loaded \\\n"
                "    --variant rr:fleet.router.policy=round_robin\n",
     .run = compare_run,

@@ -146,6 +146,7 @@ static void observe_arrival(struct fleet *f, const struct request *request, uint
                       .time_ps = request->arrival_ps,
                       .u.request = request};
     f->pools[pool].arrived++;
+    f->pools[pool].met_cold_start += f->pools[pool].starting > 0;
     emit(f, &obs);
 }
 
@@ -328,6 +329,15 @@ int64_t fleet_kv_peak(const struct fleet *f, uint32_t pool)
         }
     }
     return peak;
+}
+
+uint64_t fleet_met_cold_start(const struct fleet *f)
+{
+    uint64_t met = 0;
+    for (uint32_t p = 0; p < f->pool_count; p++) {
+        met += f->pools[p].met_cold_start;
+    }
+    return met;
 }
 
 double fleet_forecast_error(const struct fleet *f, uint32_t pool)

@@ -150,6 +150,18 @@ bool run_plan_make(struct run *run, const struct locator *where, struct errors *
     return ok;
 }
 
+double run_peak_replicas(const struct run *run, size_t pool)
+{
+    double peak = 0;
+    int64_t hour = time_hour(run->config.warmup_ps);
+    for (; hour * PS_PER_HOUR < run->config.horizon_ps; hour++) {
+        double rate = run_plan_rate(run, pool, hour * PS_PER_HOUR);
+        double need = run_plan_need(run, pool, rate);
+        peak = need > peak || isnan(need) ? need : peak;
+    }
+    return peak;
+}
+
 /* References cover [warmup, horizon): an hour that is partly in it counts in part. */
 static void publish_references(struct run *run, size_t pool)
 {

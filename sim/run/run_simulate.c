@@ -418,6 +418,11 @@ bool run_simulate(struct run *run, const struct run_options *options, struct err
     return rows_close(&rows, options->requests_path, errors) && !loop.failed;
 }
 
+uint64_t run_met_cold_start(const struct run *run)
+{
+    return fleet_met_cold_start(run->fleet);
+}
+
 struct run_totals run_totals(const struct run *run)
 {
     struct fleet_totals fleet = fleet_totals(run->fleet);

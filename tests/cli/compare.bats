@@ -97,3 +97,48 @@ PY
   assert_stderr_has "did you mean 'seed'"
   [ -z "$output" ]
 }
+
+@test "--policies: a variant each, the peak from the plan, what the scenario has as it is" {
+  small
+  fs_run compare small.yaml --json --quiet --policies static,target,ideal,slo
+  assert_status 0
+  printf '%s\n' "$output" >out.json
+  [ "$(json out.json '[v["name"] for v in o["variants"]]')" = "['static', 'target', 'ideal', 'slo']" ]
+  [ "$(json out.json 'o["saving_against"], o["replications"]')" = "('static', 1)" ]
+  [ "$(json out.json 'o["variants"][1]["set"]')" = "[]" ]
+  [ "$(json out.json 'abs(o["variants"][0]["result"]["gpu_hours"]["billed"] - o["variants"][0]["result"]["gpu_hours"]["peak"]) < 1e-9')" = True ]
+  [ "$(json out.json 'o["variants"][1]["met_cold_start"] > 0, o["variants"][0]["met_cold_start"]')" = "(True, 0)" ]
+  [ "$(json out.json 'o["variants"][1]["saving_half_interval"]')" = None ]
+}
+
+@test "--replications: paired runs give savings an interval" {
+  small
+  fs_run compare small.yaml --json --quiet --policies static,target --replications 3
+  assert_status 0
+  printf '%s\n' "$output" >out.json
+  for k in 0 1 2; do
+    fs_run compare small.yaml --json --quiet --policies static,target --set replication=$k
+    printf '%s\n' "$output" >"one$k.json"
+  done
+  "$FLEETSIM_PYTHON" - <<'PY'
+import json, statistics
+o = json.load(open("out.json"))
+saved = [json.load(open(f"one{k}.json"))["variants"][1]["saving"] for k in range(3)]
+assert abs(o["variants"][1]["saving"] - statistics.mean(saved)) < 1e-12
+half = 4.302652729911275 * statistics.stdev(saved) / 3 ** 0.5
+assert abs(o["variants"][1]["saving_half_interval"] - half) < 1e-9
+assert o["variants"][0]["saving_half_interval"] == 0
+PY
+}
+
+@test "--policies and --replications that make no sense are refused" {
+  small
+  fs_run compare small.yaml --policies static,targt
+  assert_status 2
+  assert_stderr_has "did you mean 'target'?"
+  fs_run compare small.yaml --policies static,schedule
+  assert_status 2
+  assert_stderr_has "needs more than the scenario tells"
+  fs_run compare small.yaml --policies static,target --replications none
+  assert_status 64
+}
