@@ -1,12 +1,18 @@
 /* HDF5 as netCDF-4 wants it: dimension scales, attributes, no times of creation, no printed error
  * stack. Every call is a no-op once one has failed. */
-#include <hdf5_hl.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/arena.h"
 #include "sim/base/check.h"
 #include "sim/base/time.h"
 #include "sim/trace/trace_internal.h"
+
+enum {
+    CONVERSION_BYTES = 8192,
+    IMAGE_STEP_BYTES = 256 * 1024, /* by which a file in memory grows; cleared at once */
+};
 
 /* --- failures -----------------------------------------------------------------------------------
  */
@@ -60,9 +66,76 @@ static void status_take(struct trace_hdf5 *w, herr_t status, const char *doing)
 /* --- files and groups ---------------------------------------------------------------------------
  */
 
+/* Creation of a dataset as netCDF-4 has it: no stamps, attributes in their order and in the header.
+ */
+static hid_t creation_make(void)
+{
+    hid_t create = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_obj_track_times(create, 0);
+    H5Pset_attr_creation_order(create, H5P_CRT_ORDER_TRACKED);
+    H5Pset_attr_phase_change(create, 64, 32);
+    return create;
+}
+
+static void fill_set(hid_t create, enum trace_fill fill)
+{
+    int64_t wide = COLUMN_INT_NONE;
+    int32_t narrow = -1;
+    if (fill == TRACE_FILL_INT64) {
+        H5Pset_fill_value(create, H5T_NATIVE_INT64, &wide);
+    } else if (fill == TRACE_FILL_INT32) {
+        H5Pset_fill_value(create, H5T_NATIVE_INT32, &narrow);
+    }
+}
+
+static void shared_create(struct trace_hdf5 *w)
+{
+    hsize_t one = 1, two = 2;
+    w->text_type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(w->text_type, H5T_VARIABLE);
+    H5Tset_cset(w->text_type, H5T_CSET_UTF8);
+    w->attribute_type = H5Tcopy(H5T_C_S1);
+    w->list_type = H5Tvlen_create(H5T_STD_REF_OBJ);
+    w->scalar = H5Screate(H5S_SCALAR);
+    w->single = H5Screate_simple(1, &one, NULL);
+    w->pair = H5Screate_simple(1, &two, NULL);
+    /* Every text would clear the library's buffer of 1 MiB; numbers need no conversion. */
+    w->transfer = H5Pcreate(H5P_DATASET_XFER);
+    H5Pset_buffer(w->transfer, CONVERSION_BYTES, NULL, NULL);
+    for (int fill = 0; fill < TRACE_FILL_COUNT; fill++) {
+        w->small[fill] = creation_make();
+        H5Pset_layout(w->small[fill], H5D_COMPACT);
+        fill_set(w->small[fill], (enum trace_fill)fill);
+    }
+}
+
+static void shared_free(struct trace_hdf5 *w)
+{
+    H5Tclose(w->text_type);
+    H5Tclose(w->attribute_type);
+    H5Tclose(w->list_type);
+    H5Sclose(w->scalar);
+    H5Sclose(w->single);
+    H5Sclose(w->pair);
+    H5Pclose(w->transfer);
+    for (int fill = 0; fill < TRACE_FILL_COUNT; fill++) {
+        H5Pclose(w->small[fill]);
+    }
+}
+
+/* Members in the order of their making, listed in the group's own header. */
+static void links_set(hid_t create, size_t members)
+{
+    H5Pset_obj_track_times(create, 0);
+    H5Pset_link_creation_order(create, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
+    H5Pset_attr_creation_order(create, H5P_CRT_ORDER_TRACKED);
+    H5Pset_link_phase_change(create, TRACE_LINKS_MAX, TRACE_LINKS_MAX / 2);
+    H5Pset_est_link_info(create, (unsigned)(members < 1000 ? members : 1000), 20);
+}
+
 void trace_hdf5_open(struct trace_hdf5 *w, const char *path, int64_t start_unix_s)
 {
-    *w = (struct trace_hdf5){.file = -1, .start_unix_s = start_unix_s, .text_type = -1};
+    *w = (struct trace_hdf5){.file = -1, .start_unix_s = start_unix_s};
     /* After a close that failed on a full disk the library's exit handler crashes; files are closed
      * here, so nothing is left for it to do. No-op after the first call. */
     (void)H5dont_atexit();
@@ -72,31 +145,27 @@ void trace_hdf5_open(struct trace_hdf5 *w, const char *path, int64_t start_unix_
      */
     H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V18);
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
-    H5Pset_obj_track_times(create, 0);
-    H5Pset_link_creation_order(create, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
-    H5Pset_attr_creation_order(create, H5P_CRT_ORDER_TRACKED);
+    links_set(create, 16);
     if (!path) {
-        H5Pset_fapl_core(access, (size_t)1 << 20, 0);
+        H5Pset_fapl_core(access, IMAGE_STEP_BYTES, 0);
     }
     w->file = trace_hdf5_id(w, H5Fcreate(path ? path : "in memory", H5F_ACC_TRUNC, create, access),
                             "creating the file");
     H5Pclose(access);
     H5Pclose(create);
-    w->text_type = H5Tcopy(H5T_C_S1);
-    H5Tset_size(w->text_type, H5T_VARIABLE);
-    H5Tset_cset(w->text_type, H5T_CSET_UTF8);
+    shared_create(w);
 }
 
 void trace_hdf5_close(struct trace_hdf5 *w)
 {
-    H5Tclose(w->text_type);
+    shared_free(w);
     if (w->file >= 0) {
         status_take(w, H5Fclose(w->file), "closing the file");
     }
     w->file = -1;
 }
 
-hid_t trace_hdf5_group(struct trace_hdf5 *w, const char *name, const char *doc)
+hid_t trace_hdf5_group(struct trace_hdf5 *w, const char *name, const char *doc, size_t members)
 {
     if (w->failed) {
         return -1;
@@ -105,9 +174,7 @@ hid_t trace_hdf5_group(struct trace_hdf5 *w, const char *name, const char *doc)
         return trace_hdf5_id(w, H5Gopen2(w->file, name, H5P_DEFAULT), "opening a group");
     }
     hid_t create = H5Pcreate(H5P_GROUP_CREATE);
-    H5Pset_obj_track_times(create, 0);
-    H5Pset_link_creation_order(create, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
-    H5Pset_attr_creation_order(create, H5P_CRT_ORDER_TRACKED);
+    links_set(create, members);
     hid_t group = trace_hdf5_id(w, H5Gcreate2(w->file, name, H5P_DEFAULT, create, H5P_DEFAULT),
                                 "creating a group");
     H5Pclose(create);
@@ -117,25 +184,112 @@ hid_t trace_hdf5_group(struct trace_hdf5 *w, const char *name, const char *doc)
     return group;
 }
 
-void trace_hdf5_attribute(struct trace_hdf5 *w, hid_t object, const char *name, const char *text)
+/* --- attributes ---------------------------------------------------------------------------------
+ */
+
+static void attribute_write(struct trace_hdf5 *w, hid_t object, const char *name, hid_t on_disk,
+                            hid_t in_memory, hid_t space, const void *value)
 {
     if (w->failed) {
         return;
     }
-    /* Fixed length: a netCDF char attribute, which every reader knows. */
-    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
-    H5Tset_size(type, strlen(text) > 0 ? strlen(text) : 1);
-    H5Tset_strpad(type, H5T_STR_NULLTERM);
-    H5Tset_cset(type, H5T_CSET_UTF8);
     hid_t attribute =
-        trace_hdf5_id(w, H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT),
+        trace_hdf5_id(w, H5Acreate2(object, name, on_disk, space, H5P_DEFAULT, H5P_DEFAULT),
                       "creating an attribute");
     if (attribute >= 0) {
-        status_take(w, H5Awrite(attribute, type, text), "writing an attribute");
+        status_take(w, H5Awrite(attribute, in_memory, value), "writing an attribute");
         H5Aclose(attribute);
     }
+}
+
+/* Fixed length: a netCDF char attribute, which every reader knows. */
+static void text_attribute(struct trace_hdf5 *w, hid_t object, const char *name, const char *text,
+                           size_t size, H5T_cset_t characters)
+{
+    H5Tset_size(w->attribute_type, size);
+    H5Tset_cset(w->attribute_type, characters);
+    attribute_write(w, object, name, w->attribute_type, w->attribute_type, w->scalar, text);
+}
+
+void trace_hdf5_attribute(struct trace_hdf5 *w, hid_t object, const char *name, const char *text)
+{
+    size_t length = strlen(text);
+    text_attribute(w, object, name, text, length > 0 ? length : 1, H5T_CSET_UTF8);
+}
+
+/* --- dimension scales ---------------------------------------------------------------------------
+ * What the library's H5DS writes, each list at once. */
+
+static hobj_ref_t reference_of(struct trace_hdf5 *w, hid_t dataset)
+{
+    hobj_ref_t reference = 0;
+    if (!w->failed) {
+        status_take(w, H5Rcreate(&reference, dataset, ".", H5R_OBJECT, -1),
+                    "referring to a dataset");
+    }
+    return reference;
+}
+
+struct trace_scale trace_hdf5_scale(struct trace_hdf5 *w, hid_t dataset, const char *name)
+{
+    struct trace_scale scale = {.dataset = dataset};
+    text_attribute(w, dataset, "CLASS", "DIMENSION_SCALE", sizeof "DIMENSION_SCALE",
+                   H5T_CSET_ASCII);
+    text_attribute(w, dataset, "NAME", name, strlen(name) + 1, H5T_CSET_ASCII);
+    scale.reference = reference_of(w, dataset);
+    return scale;
+}
+
+static void user_add(struct trace_scale *scale, hobj_ref_t dataset, int dimension)
+{
+    if (scale->user_count == scale->user_capacity) {
+        scale->user_capacity = scale->user_capacity > 0 ? 2 * scale->user_capacity : 64;
+        scale->users = memory_grow(scale->users, scale->user_capacity * sizeof scale->users[0]);
+    }
+    scale->users[scale->user_count++] =
+        (struct trace_user){.dataset = dataset, .dimension = dimension};
+}
+
+/* DIMENSION_LIST names a dataset's scales; each scale notes the dataset. */
+static void scales_attach(struct trace_hdf5 *w, hid_t dataset, const struct trace_space *space)
+{
+    if (space->rank == 0 || !space->scales[0] || w->failed) {
+        return;
+    }
+    hvl_t lists[2];
+    hobj_ref_t self = reference_of(w, dataset);
+    for (int d = 0; d < space->rank; d++) {
+        check(space->scales[d]);
+        lists[d] = (hvl_t){.len = 1, .p = &space->scales[d]->reference};
+        user_add(space->scales[d], self, d);
+    }
+    attribute_write(w, dataset, "DIMENSION_LIST", w->list_type, w->list_type,
+                    space->rank == 1 ? w->single : w->pair, lists);
+}
+
+static void users_write(struct trace_hdf5 *w, const struct trace_scale *scale)
+{
+    hsize_t count = scale->user_count;
+    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof scale->users[0]);
+    H5Tinsert(type, "dataset", offsetof(struct trace_user, dataset), H5T_STD_REF_OBJ);
+    H5Tinsert(type, "dimension", offsetof(struct trace_user, dimension), H5T_STD_I32LE);
+    hid_t space = H5Screate_simple(1, &count, NULL);
+    attribute_write(w, scale->dataset, "REFERENCE_LIST", type, type, space, scale->users);
     H5Sclose(space);
     H5Tclose(type);
+}
+
+void trace_hdf5_scale_close(struct trace_hdf5 *w, struct trace_scale *scale)
+{
+    if (scale->dataset < 0) {
+        return;
+    }
+    if (scale->user_count > 0 && !w->failed) {
+        users_write(w, scale);
+    }
+    H5Dclose(scale->dataset);
+    free(scale->users);
+    *scale = (struct trace_scale){.dataset = -1};
 }
 
 /* --- columns ------------------------------------------------------------------------------------
@@ -179,54 +333,41 @@ static hid_t type_in_memory(const struct trace_hdf5 *w, enum column_type type)
     }
 }
 
-static void layout_set(hid_t create, const struct column *column, const struct trace_space *space)
+static enum trace_fill fill_of(enum column_type type)
 {
-    H5Pset_obj_track_times(create, 0);
-    H5Pset_attr_creation_order(create, H5P_CRT_ORDER_TRACKED);
-    H5Pset_attr_phase_change(create, 64, 32);
-    hsize_t elements = space->rank > 0 ? space->dims[0] : 1;
-    elements *= space->rank > 1 ? space->dims[1] : 1;
-    bool chunked = space->growing || elements * 8 > TRACE_SMALL_BYTES;
-    if (space->rank > 0 && chunked) {
-        hsize_t chunk[2] = {TRACE_CHUNK_ROWS, space->rank > 1 ? space->dims[1] : 1};
-        if (!space->growing && space->dims[0] < chunk[0]) {
-            chunk[0] = space->dims[0];
-        }
-        H5Pset_chunk(create, space->rank, chunk);
-        if (column->type != COLUMN_TEXT) { /* texts lie in a heap: nothing to compress here */
-            H5Pset_shuffle(create);
-            H5Pset_deflate(create, 1);
-        }
+    return type == COLUMN_INT64   ? TRACE_FILL_INT64
+           : type == COLUMN_INT32 ? TRACE_FILL_INT32
+                                  : TRACE_FILL_NONE;
+}
+
+/* Creation of a long column: in chunks, compressed. */
+static hid_t chunked_create(const struct column *column, const struct trace_space *space)
+{
+    hid_t create = creation_make();
+    hsize_t chunk[2] = {TRACE_CHUNK_ROWS, space->rank > 1 ? space->dims[1] : 1};
+    if (!space->growing && space->dims[0] < chunk[0]) {
+        chunk[0] = space->dims[0];
     }
-    if (column->type == COLUMN_INT64) {
-        int64_t none = COLUMN_INT_NONE;
-        H5Pset_fill_value(create, H5T_NATIVE_INT64, &none);
-    } else if (column->type == COLUMN_INT32) {
-        int32_t none = -1;
-        H5Pset_fill_value(create, H5T_NATIVE_INT32, &none);
+    H5Pset_chunk(create, space->rank, chunk);
+    if (column->type != COLUMN_TEXT) { /* texts lie in a heap: nothing to compress here */
+        H5Pset_shuffle(create);
+        H5Pset_deflate(create, 1);
     }
+    fill_set(create, fill_of(column->type));
+    return create;
 }
 
 /* _FillValue says which integer means "undefined"; undefined doubles are NaN and need none. */
 static void fill_attribute(struct trace_hdf5 *w, hid_t dataset, enum column_type type)
 {
-    if (w->failed || (type != COLUMN_INT64 && type != COLUMN_INT32)) {
-        return;
-    }
     int64_t wide = COLUMN_INT_NONE;
     int32_t narrow = -1;
-    hsize_t one = 1;
-    hid_t space = H5Screate_simple(1, &one, NULL);
-    hid_t attribute = trace_hdf5_id(
-        w,
-        H5Acreate2(dataset, "_FillValue", type_on_disk(w, type), space, H5P_DEFAULT, H5P_DEFAULT),
-        "creating an attribute");
-    if (attribute >= 0) {
-        const void *value = type == COLUMN_INT64 ? (const void *)&wide : (const void *)&narrow;
-        status_take(w, H5Awrite(attribute, type_in_memory(w, type), value), "writing an attribute");
-        H5Aclose(attribute);
+    enum trace_fill fill = fill_of(type);
+    if (fill != TRACE_FILL_NONE) {
+        attribute_write(w, dataset, "_FillValue", type_on_disk(w, type), type_in_memory(w, type),
+                        w->single,
+                        fill == TRACE_FILL_INT64 ? (const void *)&wide : (const void *)&narrow);
     }
-    H5Sclose(space);
 }
 
 static void column_attributes(struct trace_hdf5 *w, hid_t dataset, const struct column *column)
@@ -260,21 +401,21 @@ hid_t trace_hdf5_column(struct trace_hdf5 *w, hid_t group, const struct column *
     if (w->failed) {
         return -1;
     }
-    hid_t create = H5Pcreate(H5P_DATASET_CREATE), shape = space_create(space);
-    layout_set(create, column, space);
+    hsize_t elements = space->rank > 0 ? space->dims[0] : 1;
+    elements *= space->rank > 1 ? space->dims[1] : 1;
+    bool chunked = space->rank > 0 && (space->growing || elements * 8 > TRACE_SMALL_BYTES);
+    hid_t create = chunked ? chunked_create(column, space) : w->small[fill_of(column->type)];
+    hid_t shape = space_create(space);
     hid_t dataset = trace_hdf5_id(w,
                                   H5Dcreate2(group, column->name, type_on_disk(w, column->type),
                                              shape, H5P_DEFAULT, create, H5P_DEFAULT),
                                   "creating a dataset");
     H5Sclose(shape);
-    H5Pclose(create);
-    column_attributes(w, dataset, column);
-    for (int d = 0; d < space->rank && !w->failed; d++) {
-        if (space->scales[d] >= 0) {
-            status_take(w, H5DSattach_scale(dataset, space->scales[d], (unsigned)d),
-                        "attaching a dimension");
-        }
+    if (chunked) {
+        H5Pclose(create);
     }
+    column_attributes(w, dataset, column);
+    scales_attach(w, dataset, space);
     return dataset;
 }
 
@@ -308,7 +449,7 @@ void trace_hdf5_values(struct trace_hdf5 *w, hid_t dataset, const struct column 
     column_gather(column, rows, row_size, count, buffer);
     status_take(
         w,
-        H5Dwrite(dataset, type_in_memory(w, column->type), H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer),
+        H5Dwrite(dataset, type_in_memory(w, column->type), H5S_ALL, H5S_ALL, w->transfer, buffer),
         "writing a dataset");
 }
 
@@ -328,22 +469,19 @@ void trace_hdf5_append(struct trace_hdf5 *w, hid_t dataset, const struct column 
     H5Sselect_hyperslab(on_disk, H5S_SELECT_SET, &from, NULL, &length, NULL);
     status_take(
         w,
-        H5Dwrite(dataset, type_in_memory(w, column->type), in_memory, on_disk, H5P_DEFAULT, buffer),
+        H5Dwrite(dataset, type_in_memory(w, column->type), in_memory, on_disk, w->transfer, buffer),
         "writing a dataset");
     H5Sclose(on_disk);
     H5Sclose(in_memory);
 }
 
-hid_t trace_hdf5_dimension(struct trace_hdf5 *w, hid_t group, const char *name, hsize_t length,
-                           bool growing)
+struct trace_scale trace_hdf5_dimension(struct trace_hdf5 *w, hid_t group, const char *name,
+                                        hsize_t length, bool growing)
 {
     if (w->failed) {
-        return -1;
+        return (struct trace_scale){.dataset = -1};
     }
-    hid_t create = H5Pcreate(H5P_DATASET_CREATE);
-    H5Pset_obj_track_times(create, 0);
-    H5Pset_attr_creation_order(create, H5P_CRT_ORDER_TRACKED);
-    H5Pset_attr_phase_change(create, 64, 32);
+    hid_t create = creation_make();
     if (growing) {
         hsize_t chunk = TRACE_CHUNK_ROWS;
         H5Pset_chunk(create, 1, &chunk);
@@ -353,15 +491,12 @@ hid_t trace_hdf5_dimension(struct trace_hdf5 *w, hid_t group, const char *name, 
     hid_t dataset = trace_hdf5_id(
         w, H5Dcreate2(group, name, H5T_IEEE_F32BE, space, H5P_DEFAULT, create, H5P_DEFAULT),
         "creating a dimension");
+    H5Sclose(space);
+    H5Pclose(create);
     /* The name by which netCDF-4 knows a dimension that has no variable; the number is its length.
      */
     char title[80];
     snprintf(title, sizeof title, "This is a netCDF dimension but not a netCDF variable.%10llu",
              (unsigned long long)length);
-    if (dataset >= 0) {
-        status_take(w, H5DSset_scale(dataset, title), "making a dimension");
-    }
-    H5Sclose(space);
-    H5Pclose(create);
-    return dataset;
+    return trace_hdf5_scale(w, dataset, title);
 }

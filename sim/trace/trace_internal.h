@@ -9,24 +9,49 @@
 enum {
     TRACE_CHUNK_ROWS = 8192,  /* rows of a chunk of a long table */
     TRACE_SMALL_BYTES = 8192, /* columns up to this are stored plain: a chunk index costs more */
+    TRACE_LINKS_MAX = 4096, /* members that a group lists in its own header: an index costs more */
     TRACE_WHY_MAX = 256,
 };
 
-/* An open file and its first failure: after one, every call does nothing. */
+/* Which integer, if any, stands for "undefined" in a dataset. */
+enum trace_fill { TRACE_FILL_NONE, TRACE_FILL_INT64, TRACE_FILL_INT32, TRACE_FILL_COUNT };
+
+/* An open file and its first failure: after one, every call does nothing. The types, spaces and
+ * property lists are made once: a file has a thousand small objects that share them. */
 struct trace_hdf5 {
     hid_t file;
     bool failed;
     char why[TRACE_WHY_MAX]; /* the library's or the system's reason */
     int64_t start_unix_s;
-    hid_t text_type; /* variable-length UTF-8 */
+    hid_t text_type;               /* variable-length UTF-8 */
+    hid_t attribute_type;          /* text of fixed length; the length is set before each use */
+    hid_t list_type;               /* of DIMENSION_LIST */
+    hid_t scalar, single, pair;    /* spaces: of rank 0, of 1 element, of 2 elements */
+    hid_t transfer;                /* of values, converted a little at a time */
+    hid_t small[TRACE_FILL_COUNT]; /* creation of datasets whose values lie in their header */
+};
+
+/* A dataset's place on a scale: an element of the attribute REFERENCE_LIST. */
+struct trace_user {
+    hobj_ref_t dataset;
+    int32_t dimension, padding; /* padding: 0, for it reaches the file */
+};
+
+/* An open dimension scale. Who uses it is written once, when it is closed: H5DSattach_scale would
+ * write the list anew for every dataset. */
+struct trace_scale {
+    hid_t dataset;
+    hobj_ref_t reference;
+    struct trace_user *users; /* owned */
+    size_t user_count, user_capacity;
 };
 
 /* How a dataset lies in its group: its dimensions and their scales. */
 struct trace_space {
     int rank; /* 0: a scalar */
     hsize_t dims[2];
-    hid_t scales[2];
-    bool growing; /* the first dimension is unlimited */
+    struct trace_scale *scales[2]; /* borrowed; NULL for none */
+    bool growing;                  /* the first dimension is unlimited */
 };
 
 /* Opens in memory when path is NULL, else on disk. Failure is recorded in w. */
@@ -38,8 +63,9 @@ void trace_hdf5_fail(struct trace_hdf5 *w, const char *doing);
 /* id when ≥ 0, else records a failure. */
 hid_t trace_hdf5_id(struct trace_hdf5 *w, hid_t id, const char *doing);
 
-/* A group, made when it does not exist; close with H5Gclose. */
-hid_t trace_hdf5_group(struct trace_hdf5 *w, const char *name, const char *doc);
+/* A group, made when it does not exist, with room for the names of so many members; close with
+ * H5Gclose. */
+hid_t trace_hdf5_group(struct trace_hdf5 *w, const char *name, const char *doc, size_t members);
 void trace_hdf5_attribute(struct trace_hdf5 *w, hid_t object, const char *name, const char *text);
 /* A dataset of one column in a group; close with H5Dclose. */
 hid_t trace_hdf5_column(struct trace_hdf5 *w, hid_t group, const struct column *column,
@@ -50,9 +76,13 @@ void trace_hdf5_values(struct trace_hdf5 *w, hid_t dataset, const struct column 
                        const void *rows, size_t row_size, size_t count, void *buffer);
 void trace_hdf5_append(struct trace_hdf5 *w, hid_t dataset, const struct column *column,
                        const void *rows, size_t row_size, size_t first, size_t count, void *buffer);
-/* A dimension without coordinates, as netCDF-4 writes one; close with H5Dclose. */
-hid_t trace_hdf5_dimension(struct trace_hdf5 *w, hid_t group, const char *name, hsize_t length,
-                           bool growing);
+/* A dimension without coordinates, as netCDF-4 writes one; close with trace_hdf5_scale_close. */
+struct trace_scale trace_hdf5_dimension(struct trace_hdf5 *w, hid_t group, const char *name,
+                                        hsize_t length, bool growing);
+/* Makes a dataset a scale of that name and takes it over; close with trace_hdf5_scale_close. */
+struct trace_scale trace_hdf5_scale(struct trace_hdf5 *w, hid_t dataset, const char *name);
+/* Writes which datasets use the scale and closes its dataset. */
+void trace_hdf5_scale_close(struct trace_hdf5 *w, struct trace_scale *scale);
 /* Scalars and tables of a run (trace_tables.c). */
 void trace_tables_write(struct trace_hdf5 *w, const struct trace_run *run);
 

@@ -1,6 +1,5 @@
 /* A file with one group of rows that arrive one at a time: buffered by chunk, then one write per
  * column and chunk, so that time is linear in rows and each chunk is compressed once. */
-#include <hdf5_hl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +12,8 @@ struct trace_stream {
     struct trace_hdf5 w;
     const struct column *columns; /* borrowed */
     size_t column_count, row_size;
-    hid_t group, dimension;
+    hid_t group;
+    struct trace_scale dimension;
     hid_t *datasets;        /* owned; [column_count] */
     char *path, *temporary; /* owned */
     char *rows;             /* owned; TRACE_CHUNK_ROWS rows */
@@ -23,10 +23,10 @@ struct trace_stream {
 
 static void datasets_create(struct trace_stream *s, const struct trace_stream_config *config)
 {
-    s->group = trace_hdf5_group(&s->w, config->group, config->doc);
+    s->group = trace_hdf5_group(&s->w, config->group, config->doc, s->column_count + 1);
     s->dimension = trace_hdf5_dimension(&s->w, s->group, config->dimension, 0, true);
     struct trace_space space = {
-        .rank = 1, .dims = {0, 1}, .scales = {s->dimension, -1}, .growing = true};
+        .rank = 1, .dims = {0, 1}, .scales = {&s->dimension, NULL}, .growing = true};
     for (size_t c = 0; c < s->column_count; c++) {
         check(s->columns[c].type != COLUMN_TEXT);
         s->datasets[c] = trace_hdf5_column(&s->w, s->group, &s->columns[c], &space);
@@ -90,7 +90,7 @@ void trace_stream_append(struct trace_stream *s, const void *row)
 static void datasets_close(struct trace_stream *s)
 {
     hsize_t length = s->written;
-    if (!s->w.failed && H5Dset_extent(s->dimension, &length) < 0) {
+    if (!s->w.failed && H5Dset_extent(s->dimension.dataset, &length) < 0) {
         trace_hdf5_fail(&s->w, "growing a dimension");
     }
     for (size_t c = 0; c < s->column_count; c++) {
@@ -98,9 +98,7 @@ static void datasets_close(struct trace_stream *s)
             trace_hdf5_fail(&s->w, "closing a dataset");
         }
     }
-    if (s->dimension >= 0) {
-        H5Dclose(s->dimension);
-    }
+    trace_hdf5_scale_close(&s->w, &s->dimension);
     if (s->group >= 0) {
         H5Gclose(s->group);
     }

@@ -1,5 +1,4 @@
 /* The groups of a file: tables, texts and meta, each by its shape. */
-#include <hdf5_hl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,24 +8,21 @@
 #include "sim/trace/trace_internal.h"
 
 /* A dataset that is a dimension's coordinate. */
-static hid_t coordinate_create(struct trace_hdf5 *w, hid_t group, const struct column *column,
-                               const void *rows, size_t row_size, size_t count)
+static struct trace_scale coordinate_create(struct trace_hdf5 *w, hid_t group,
+                                            const struct column *column, const void *rows,
+                                            size_t row_size, size_t count)
 {
-    struct trace_space space = {
-        .rank = 1, .dims = {count, 1}, .scales = {-1, -1}, .growing = count == 0};
+    struct trace_space space = {.rank = 1, .dims = {count, 1}, .growing = count == 0};
     hid_t dataset = trace_hdf5_column(w, group, column, &space);
     void *buffer = memory_alloc((count + 1) * 8);
     trace_hdf5_values(w, dataset, column, rows, row_size, count, buffer);
     free(buffer);
-    if (!w->failed && H5DSset_scale(dataset, column->name) < 0) {
-        trace_hdf5_fail(w, "making a dimension scale");
-    }
-    return dataset;
+    return trace_hdf5_scale(w, dataset, column->name);
 }
 
 /* The names along a dimension, such as the pools. */
-static hid_t labels_create(struct trace_hdf5 *w, hid_t group, const struct trace_table *table,
-                           size_t count)
+static struct trace_scale labels_create(struct trace_hdf5 *w, hid_t group,
+                                        const struct trace_table *table, size_t count)
 {
     struct column column = {.name = table->dimension,
                             .type = COLUMN_TEXT,
@@ -37,26 +33,27 @@ static hid_t labels_create(struct trace_hdf5 *w, hid_t group, const struct trace
 }
 
 /* Bounds of the intervals: time × 2, in the units of time. */
-static void bounds_create(struct trace_hdf5 *w, hid_t group, hid_t time, size_t count,
+static void bounds_create(struct trace_hdf5 *w, hid_t group, struct trace_scale *time, size_t count,
                           const int64_t *bounds)
 {
-    hid_t ends = trace_hdf5_dimension(w, group, "nv", 2, false);
+    struct trace_scale ends = trace_hdf5_dimension(w, group, "nv", 2, false);
     struct column column = {.name = "time_bnds",
                             .type = COLUMN_TIME,
                             .unit = TRACE_UNIT_STAMP,
                             .long_name = "bounds of the interval",
                             .doc = "Start (included) and end (excluded) of the interval."};
     struct trace_space space = {
-        .rank = 2, .dims = {count, 2}, .scales = {time, ends}, .growing = count == 0};
+        .rank = 2, .dims = {count, 2}, .scales = {time, &ends}, .growing = count == 0};
     hid_t dataset = trace_hdf5_column(w, group, &column, &space);
     double *buffer = memory_alloc((2 * count + 1) * sizeof *buffer);
     trace_hdf5_values(w, dataset, &column, bounds, sizeof bounds[0], 2 * count, buffer);
     free(buffer);
     H5Dclose(dataset);
-    H5Dclose(ends);
+    trace_hdf5_scale_close(w, &ends);
 }
 
-static hid_t time_create(struct trace_hdf5 *w, hid_t group, const struct trace_table *table)
+static struct trace_scale time_create(struct trace_hdf5 *w, hid_t group,
+                                      const struct trace_table *table)
 {
     size_t count = table->row_count;
     size_t stride = table->row_size * (table->shape == TRACE_SERIES ? table->series_count : 1);
@@ -66,27 +63,26 @@ static hid_t time_create(struct trace_hdf5 *w, hid_t group, const struct trace_t
                             .unit = TRACE_UNIT_STAMP,
                             .long_name = "start of the interval",
                             .doc = "Start of the interval, UTC."};
-    hid_t time = coordinate_create(w, group, &column, table->rows, stride, count);
-    trace_hdf5_attribute(w, time, "standard_name", "time");
-    trace_hdf5_attribute(w, time, "axis", "T");
-    trace_hdf5_attribute(w, time, "bounds", "time_bnds");
+    struct trace_scale time = coordinate_create(w, group, &column, table->rows, stride, count);
+    trace_hdf5_attribute(w, time.dataset, "standard_name", "time");
+    trace_hdf5_attribute(w, time.dataset, "axis", "T");
+    trace_hdf5_attribute(w, time.dataset, "bounds", "time_bnds");
     int64_t *bounds = memory_alloc((2 * count + 1) * sizeof *bounds);
     for (size_t t = 0; t < count; t++) {
         const char *row = (const char *)table->rows + t * stride;
         memcpy(&bounds[2 * t], row + table->start_offset, sizeof bounds[0]);
         memcpy(&bounds[2 * t + 1], row + table->end_offset, sizeof bounds[0]);
     }
-    bounds_create(w, group, time, count, bounds);
+    bounds_create(w, group, &time, count, bounds);
     free(bounds);
     return time;
 }
 
 /* The dimensions of a table's columns, and their scales (to be closed by the caller). */
 static struct trace_space table_space(struct trace_hdf5 *w, hid_t group,
-                                      const struct trace_table *table)
+                                      const struct trace_table *table, struct trace_scale scales[2])
 {
-    struct trace_space space = {
-        .rank = 1, .dims = {table->row_count, 1}, .scales = {-1, -1}, .growing = false};
+    struct trace_space space = {.rank = 1, .dims = {table->row_count, 1}};
     switch (table->shape) {
     case TRACE_SCALARS:
         check(table->row_count == 1);
@@ -95,19 +91,22 @@ static struct trace_space table_space(struct trace_hdf5 *w, hid_t group,
     case TRACE_SERIES:
         space.rank = 2;
         space.dims[1] = table->series_count;
-        space.scales[0] = time_create(w, group, table);
-        space.scales[1] = labels_create(w, group, table, table->series_count);
+        scales[0] = time_create(w, group, table);
+        scales[1] = labels_create(w, group, table, table->series_count);
         break;
     case TRACE_TIMES:
-        space.scales[0] = time_create(w, group, table);
+        scales[0] = time_create(w, group, table);
         break;
     case TRACE_LABELS:
-        space.scales[0] = labels_create(w, group, table, table->row_count);
+        scales[0] = labels_create(w, group, table, table->row_count);
         break;
     case TRACE_LIST:
-        space.scales[0] = trace_hdf5_dimension(w, group, table->dimension, table->row_count,
-                                               table->row_count == 0);
+        scales[0] = trace_hdf5_dimension(w, group, table->dimension, table->row_count,
+                                         table->row_count == 0);
         break;
+    }
+    for (int d = 0; d < space.rank; d++) {
+        space.scales[d] = &scales[d];
     }
     /* HDF5 has no fixed dimension of length 0 that netCDF reads: an empty one may grow. */
     space.growing = table->row_count == 0;
@@ -116,8 +115,10 @@ static struct trace_space table_space(struct trace_hdf5 *w, hid_t group,
 
 static void table_write(struct trace_hdf5 *w, const struct trace_table *table)
 {
-    hid_t group = trace_hdf5_group(w, table->group, table->doc);
-    struct trace_space space = table_space(w, group, table);
+    /* Beside the columns there are at most time, time_bnds, nv and the labels. */
+    hid_t group = trace_hdf5_group(w, table->group, table->doc, column_count(table->columns) + 4);
+    struct trace_scale scales[2] = {{.dataset = -1}, {.dataset = -1}};
+    struct trace_space space = table_space(w, group, table, scales);
     size_t count = table->row_count * (table->shape == TRACE_SERIES ? table->series_count : 1);
     void *buffer = memory_alloc((count + 1) * 8);
     for (const struct column *c = table->columns; c->type != COLUMN_END && !w->failed; c++) {
@@ -127,17 +128,14 @@ static void table_write(struct trace_hdf5 *w, const struct trace_table *table)
     }
     free(buffer);
     for (int d = 0; d < 2; d++) {
-        if (space.scales[d] >= 0) {
-            H5Dclose(space.scales[d]);
-        }
+        trace_hdf5_scale_close(w, &scales[d]);
     }
     H5Gclose(group);
 }
 
-static void scalar_write(struct trace_hdf5 *w, const char *group_name, const char *name,
-                         enum column_type type, const void *value, const char *doc)
+static void scalar_write(struct trace_hdf5 *w, hid_t group, const char *name, enum column_type type,
+                         const void *value, const char *doc)
 {
-    hid_t group = trace_hdf5_group(w, group_name, NULL);
     struct column column = {
         .name = name, .type = type, .unit = "1", .long_name = name, .doc = doc ? doc : name};
     struct trace_space space = {.rank = 0};
@@ -145,29 +143,36 @@ static void scalar_write(struct trace_hdf5 *w, const char *group_name, const cha
     hid_t dataset = trace_hdf5_column(w, group, &column, &space);
     trace_hdf5_values(w, dataset, &column, value, sizeof buffer, 1, &buffer);
     H5Dclose(dataset);
+}
+
+static void text_write(struct trace_hdf5 *w, const struct trace_text *text)
+{
+    const char *value = text->value ? text->value : "";
+    hid_t group = trace_hdf5_group(w, text->group, NULL, 8);
+    scalar_write(w, group, text->name, COLUMN_TEXT, &value, text->doc);
     H5Gclose(group);
 }
 
 static void meta_write(struct trace_hdf5 *w, const struct trace_run *run)
 {
-    hid_t group = trace_hdf5_group(w, "meta", "What wrote the file, and from what.");
-    H5Gclose(group);
+    hid_t group = trace_hdf5_group(w, "meta", "What wrote the file, and from what.", 32);
     uint64_t schema = TRACE_SCHEMA_VERSION, complete = run->complete;
     char iso[TRACE_ISO_MAX];
     const char *start = trace_iso_time(run->start_unix_s, iso);
-    scalar_write(w, "meta", "schema_version", COLUMN_UINT64, &schema,
+    scalar_write(w, group, "schema_version", COLUMN_UINT64, &schema,
                  "Version of the layout of this file.");
-    scalar_write(w, "meta", "complete", COLUMN_UINT64, &complete,
+    scalar_write(w, group, "complete", COLUMN_UINT64, &complete,
                  "1 when the run ended; 0: the hours finished so far.");
-    scalar_write(w, "meta", "start", COLUMN_TEXT, &start, "Time 0 of the run, UTC.");
+    scalar_write(w, group, "start", COLUMN_TEXT, &start, "Time 0 of the run, UTC.");
     for (size_t i = 0; i < run->meta_count; i++) {
         const struct trace_meta *meta = &run->meta[i];
         if (meta->text) {
-            scalar_write(w, "meta", meta->name, COLUMN_TEXT, &meta->text, meta->doc);
+            scalar_write(w, group, meta->name, COLUMN_TEXT, &meta->text, meta->doc);
         } else {
-            scalar_write(w, "meta", meta->name, COLUMN_UINT64, &meta->number, meta->doc);
+            scalar_write(w, group, meta->name, COLUMN_UINT64, &meta->number, meta->doc);
         }
     }
+    H5Gclose(group);
 }
 
 void trace_tables_write(struct trace_hdf5 *w, const struct trace_run *run)
@@ -179,9 +184,7 @@ void trace_tables_write(struct trace_hdf5 *w, const struct trace_run *run)
         table_write(w, &run->tables[i]);
     }
     for (size_t i = 0; i < run->text_count; i++) {
-        const struct trace_text *text = &run->texts[i];
-        const char *value = text->value ? text->value : "";
-        scalar_write(w, text->group, text->name, COLUMN_TEXT, &value, text->doc);
+        text_write(w, &run->texts[i]);
     }
     meta_write(w, run);
 }

@@ -3,10 +3,10 @@
 
     check_trace_file.py FILE.h5 [--incomplete]
 
-h5py reads every dataset; netCDF4 sees named dimensions; every variable has a long_name, a
-description and (unless it is text) units; xarray opens each group with a decoded time axis;
-`ncdump -h` agrees. Prints what is wrong and exits 1; 77 when a package is missing; else one line
-and 0.
+h5py reads every dataset; netCDF4 and h5py's dims see the same named dimensions, and each scale
+lists the datasets that use it; every variable has a long_name, a description and (unless it is
+text) units; xarray opens each group with a decoded time axis; `ncdump -h` agrees.
+Prints what is wrong and exits 1; 77 when a package is missing; else one line and 0.
 """
 import argparse
 import shutil
@@ -27,6 +27,10 @@ DIMENSION_ONLY = b"This is a netCDF dimension but not a netCDF variable"
 GROUPS = ["hourly", "scaling", "scenario", "meta"]
 FINAL_GROUPS = ["summary", "classes"]  # of a run that ended
 OPTIONAL = ["fleet", "requests"]
+# The dimensions of a group's datasets (but scales and bounds), as every reader must name them.
+DIMENSIONS = {"hourly": ("time", "pool"), "fleet": ("time",), "scaling": ("event",),
+              "summary": ("pool",), "classes": ("class",), "requests": ("request",),
+              "scenario": (), "meta": ()}
 HOURLY = ["arrived", "completed", "refused", "ttft_p50", "ttft_p99", "tpot_mean", "itl_p99",
           "e2e_p99", "queue_p99", "tokens_prompt", "tokens_output", "kv_occupancy_mean",
           "gpus_ready_mean", "gpu_hours_billed", "usd", "usd_per_mtok_total", "utilization"]
@@ -61,13 +65,43 @@ def check_h5py(path, incomplete, wrong):
     return count
 
 
+def check_scales(path, wrong):
+    """Both directions of every scale; returns the dimensions of each dataset by its name."""
+    dimensions, users = {}, {}
+    with h5py.File(path, "r") as file:
+        def visit(name, item):
+            if not isinstance(item, h5py.Dataset) or "CLASS" in item.attrs:
+                return
+            scales = [item.dims[axis][0] for axis in range(item.ndim)]
+            for axis, scale in enumerate(scales):
+                users.setdefault(scale.name, set()).add((item.name, axis))
+                if scale.shape != (item.shape[axis],):
+                    wrong.append(f"{name}: dimension {axis} is not as long as its scale")
+            dimensions[name] = tuple(scale.name.rsplit("/", 1)[1] for scale in scales)
+            group, _, variable = name.partition("/")
+            expected = ("time", "nv") if variable == "time_bnds" else DIMENSIONS.get(group)
+            if expected is not None and dimensions[name] != expected:
+                wrong.append(f"{name} has dimensions {dimensions[name]}, not {expected}")
+        file.visititems(visit)
+        for scale, used in users.items():
+            listed = [(file[reference].name, int(axis))
+                      for reference, axis in file[scale].attrs["REFERENCE_LIST"]]
+            if len(listed) != len(used) or set(listed) != used:
+                wrong.append(f"{scale} does not list the datasets that use it")
+    return dimensions
+
+
 def check_netcdf(path, wrong):
+    dimensions = check_scales(path, wrong)
     with netCDF4.Dataset(path) as data:
         for group_name, group in data.groups.items():
             for name, variable in group.variables.items():
                 for dimension in variable.dimensions:
                     if dimension.startswith("phony_dim"):
                         wrong.append(f"{group_name}/{name}: a dimension without a name")
+                if variable.dimensions != dimensions.get(f"{group_name}/{name}",
+                                                         variable.dimensions):
+                    wrong.append(f"{group_name}/{name}: netCDF4 and h5py differ in dimensions")
                 variable[...]
         hourly = data.groups["hourly"]
         if hourly.variables["arrived"].dimensions != ("time", "pool"):

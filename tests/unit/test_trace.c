@@ -3,6 +3,7 @@
 #include <check.h>
 #include <errno.h>
 #include <hdf5.h>
+#include <hdf5_hl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -257,6 +258,38 @@ START_TEST(values_read_back)
 }
 END_TEST
 
+/* The library's own dimension scales find both directions of what was written without them, and can
+ * undo it: the lists are theirs to change. */
+START_TEST(scales_are_the_librarys)
+{
+    static const char *const names[] = {"wait", "blocks", "load", "count", "rank", "pool_index"};
+    ck_assert(trace_write(&sample.run, path, false, &errors));
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    hid_t time = H5Dopen2(file, "hourly/time", H5P_DEFAULT);
+    hid_t pool = H5Dopen2(file, "hourly/pool", H5P_DEFAULT);
+    ck_assert_int_gt(H5DSis_scale(time), 0);
+    ck_assert_int_gt(H5DSis_scale(pool), 0);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        hid_t group = H5Gopen2(file, "hourly", H5P_DEFAULT);
+        hid_t set = H5Dopen2(group, names[i], H5P_DEFAULT);
+        ck_assert_int_eq(H5DSget_num_scales(set, 0), 1);
+        ck_assert_int_eq(H5DSget_num_scales(set, 1), 1);
+        ck_assert_int_gt(H5DSis_attached(set, time, 0), 0);
+        ck_assert_int_gt(H5DSis_attached(set, pool, 1), 0);
+        ck_assert_int_eq(H5DSis_attached(set, pool, 0), 0);
+        ck_assert_int_ge(H5DSdetach_scale(set, time, 0), 0);
+        ck_assert_int_eq(H5DSis_attached(set, time, 0), 0);
+        ck_assert_int_ge(H5DSattach_scale(set, time, 0), 0);
+        ck_assert_int_gt(H5DSis_attached(set, time, 0), 0);
+        H5Dclose(set);
+        H5Gclose(group);
+    }
+    H5Dclose(time);
+    H5Dclose(pool);
+    ck_assert_int_ge(H5Fclose(file), 0);
+}
+END_TEST
+
 START_TEST(long_text_reads_back)
 {
     char *text = NULL;
@@ -468,6 +501,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, same_run_same_bytes);
     tcase_add_test(tcase, values_read_back);
+    tcase_add_test(tcase, scales_are_the_librarys);
     tcase_add_test(tcase, long_text_reads_back);
     tcase_add_test(tcase, existing_file_is_refused);
     tcase_add_test(tcase, bad_places_are_named);
