@@ -58,6 +58,16 @@ bool llm_check(const struct llm_spec *llm, struct errors *errors, const struct s
         errors_add(errors, SEVERITY_ERROR, where,
                    "model '%s': dense_layers and moe.layers are %lld together, layers is %lld",
                    llm->name, (long long)(llm->dense_layers + moe->layers), (long long)llm->layers);
+    /* Every layer attends and has an FFN, or (Mamba hybrids) every layer does one of both. */
+    int64_t ffn_layers = llm->dense_layers + moe->layers;
+    bool both = attention_layers == llm->layers && ffn_layers == llm->layers;
+    if (attention_layers <= llm->layers && ffn_layers <= llm->layers && !both &&
+        attention_layers + ffn_layers != llm->layers)
+        errors_add(errors, SEVERITY_ERROR, where,
+                   "model '%s': of %lld layers %lld attend and %lld have an FFN: neither all of "
+                   "them nor one or the other",
+                   llm->name, (long long)llm->layers, (long long)attention_layers,
+                   (long long)ffn_layers);
     if (llm->dense_layers > 0 && llm->dense_hidden < 1)
         errors_add(errors, SEVERITY_ERROR, where, "model '%s': dense_layers without dense_hidden",
                    llm->name);
@@ -71,7 +81,14 @@ bool llm_check(const struct llm_spec *llm, struct errors *errors, const struct s
         errors_add(errors, SEVERITY_ERROR, where,
                    "model '%s': moe.groups must divide experts and be at least top_groups",
                    llm->name);
-    return errors->error_count == before;
+    if (errors->error_count != before)
+        return false;
+    double total = llm_params(llm).total, stated = llm->published.total_params;
+    if (!isnan(stated) && fabs(total / stated - 1) > 0.1)
+        errors_add(errors, SEVERITY_WARNING, where,
+                   "model '%s': its shape has %.4g B parameters, published.total_params says %.4g",
+                   llm->name, total / 1e9, stated / 1e9);
+    return true;
 }
 
 /* ---- parameters ----------------------------------------------------------------------------- */

@@ -240,6 +240,169 @@ START_TEST(test_config_kda)
 }
 END_TEST
 
+/* Experts in every second layer, chunks in three of four, one shared expert that no key names. */
+START_TEST(test_config_chunks)
+{
+    check_same_shape(
+        config_load(
+            "{\"model_type\": \"llama4\", \"text_config\": {\"model_type\": \"llama4_text\", "
+            "\"attention_chunk_size\": 8192, \"head_dim\": 128, \"hidden_size\": 5120, "
+            "\"interleave_moe_layer_step\": 2, \"intermediate_size\": 8192, "
+            "\"intermediate_size_mlp\": 16384, \"no_rope_layers\": [], "
+            "\"num_attention_heads\": 40, \"num_experts_per_tok\": 1, "
+            "\"num_hidden_layers\": 48, \"num_key_value_heads\": 8, "
+            "\"num_local_experts\": 128, \"vocab_size\": 202048}}"),
+        "llama-4-maverick");
+    ck_assert_uint_eq(errors.count, 0);
+}
+END_TEST
+
+/* A dense shape in which only the family, a window's keys or a format changes. */
+static const struct llm_spec *config_small(const char *type, const char *more)
+{
+    char text[2048];
+    snprintf(text, sizeof text,
+             "{\"model_type\": \"%s\", \"num_hidden_layers\": 12, \"hidden_size\": 512, "
+             "\"num_attention_heads\": 4, \"vocab_size\": 1000, \"intermediate_size\": 64%s%s}",
+             type, *more ? ", " : "", more);
+    return config_load(text);
+}
+
+START_TEST(test_config_families)
+{
+    static const struct {
+        const char *type, *more;
+        int64_t windowed;
+        bool tied;
+    } cases[] = {
+        {"llama", "", 0, false},
+        {"mistral", "\"sliding_window\": 128", 12, false},
+        {"mistral", "\"sliding_window\": null", 0, false},
+        {"gemma2", "\"sliding_window\": 128", 6, true},
+        {"gemma3_text", "\"sliding_window\": 128", 10, true},
+        {"gemma3_text", "\"sliding_window\": 128, \"sliding_window_pattern\": 4", 9, true},
+        {"gemma2", "\"sliding_window\": 128, \"tie_word_embeddings\": false", 6, false},
+        {"gpt_oss", "\"sliding_window\": 128", 6, false},
+        {"qwen2", "\"sliding_window\": 128", 0, false},
+        {"qwen2", "\"sliding_window\": 128, \"use_sliding_window\": true", 12, false},
+        {"qwen2", "\"sliding_window\": 128, \"use_sliding_window\": true, \"max_window_layers\": 8",
+         4, false},
+        {"llama", "\"attention_chunk_size\": 128, \"no_rope_layers\": [1,1,0,1,1,0,1,1,0,1,1,1]", 9,
+         false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct llm_spec *llm = config_small(cases[i].type, cases[i].more);
+        ck_assert_msg(llm != NULL && errors.count == 0, "%s %s", cases[i].type, cases[i].more);
+        int64_t windowed = 0;
+        for (size_t g = 0; g < llm->attention.count; g++)
+            if (llm_group(llm, g)->window > 0)
+                windowed += llm_group(llm, g)->layers;
+        ck_assert_msg(windowed == cases[i].windowed && llm->tied_embeddings == cases[i].tied,
+                      "%s %s: %lld windowed, tied %d", cases[i].type, cases[i].more,
+                      (long long)windowed, llm->tied_embeddings);
+    }
+}
+END_TEST
+
+START_TEST(test_config_formats)
+{
+    static const char *const attention = "\"ignore\": [\"re:.*self_attn.*\", \"lm_head\"]";
+    static const struct {
+        const char *quant;
+        enum storage dense;
+        bool experts_only;
+    } cases[] = {
+        {"\"quant_method\": \"fp8\"", STORAGE_FP8, false},
+        {"\"quant_method\": \"fbgemm_fp8\"", STORAGE_FP8, false},
+        {"\"quant_method\": \"modelopt\", \"quant_algo\": \"FP8\"", STORAGE_FP8, false},
+        {"\"quant_method\": \"modelopt\", \"quant_algo\": \"NVFP4\"", STORAGE_NVFP4, false},
+        {"\"quant_method\": \"modelopt\", \"quant_algo\": \"NVFP4\", @", STORAGE_NVFP4, true},
+        {"\"quant_method\": \"mxfp4\"", STORAGE_MXFP4, true},
+        {"\"quant_method\": \"awq\", \"bits\": 4, \"group_size\": 128", STORAGE_INT4_G128, false},
+        {"\"quant_method\": \"gptq\", \"bits\": 8", STORAGE_INT8, false},
+        {"\"quant_method\": \"gptq\", \"bits\": 4, \"group_size\": 32", STORAGE_INT4, false},
+        {"\"quant_method\": \"bitsandbytes\", \"load_in_8bit\": true", STORAGE_INT8, false},
+        {"\"quant_method\": \"compressed-tensors\", \"config_groups\": {\"group_0\": {\"weights\": "
+         "{\"num_bits\": 8, \"type\": \"float\"}}}",
+         STORAGE_FP8, false},
+        {"\"quant_method\": \"compressed-tensors\", \"config_groups\": {\"group_0\": {\"weights\": "
+         "{\"num_bits\": 4, \"type\": \"float\", \"group_size\": 16}}}",
+         STORAGE_NVFP4, false},
+        {"\"quant_method\": \"compressed-tensors\", \"config_groups\": {\"group_0\": {\"weights\": "
+         "{\"num_bits\": 4, \"type\": \"int\", \"group_size\": 32}}}, @",
+         STORAGE_INT4, true},
+    };
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        bool moe = i % 2;
+        const char *quant = cases[i / 2].quant, *at = strchr(quant, '@');
+        char more[1024];
+        snprintf(more, sizeof more, "%s\"quantization_config\": {%.*s%s}",
+                 moe ? "\"num_experts\": 8, \"num_experts_per_tok\": 2, " : "",
+                 at ? (int)(at - quant) : (int)strlen(quant), quant, at ? attention : "");
+        const struct llm_spec *llm = config_small("llama", more);
+        ck_assert_msg(llm != NULL && errors.count == 0, "%s", more);
+        struct precision unset = {-1, -1, -1}, p = llm_precision(llm, &unset);
+        bool apart = moe && cases[i / 2].experts_only;
+        ck_assert_msg(p.weights == (int)(apart ? STORAGE_BF16 : cases[i / 2].dense), "%s", more);
+        ck_assert_msg(!moe || p.experts == (int)cases[i / 2].dense, "%s", more);
+    }
+}
+END_TEST
+
+/* What is guessed is said. */
+START_TEST(test_config_warned)
+{
+    static const struct {
+        const char *type, *more, *words;
+    } cases[] = {
+        {"zebra_v9", "", "model_type 'zebra_v9' is not known here"},
+        {"a\\u001b[31m", "", "model_type 'a?[31m' is not known here"},
+        {"llama", "\"quantization_config\": {\"quant_method\": \"aqlm\"}", "counted as BF16"},
+        {"llama", "\"quantization_config\": {\"quant_method\": \"gptq\", \"bits\": 3}",
+         "counted as BF16"},
+        {"llama", "\"quantization_config\": {\"quant_method\": \"compressed-tensors\"}",
+         "counted as BF16"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ck_assert_ptr_nonnull(config_small(cases[i].type, cases[i].more));
+        ck_assert_uint_eq(errors.count, i + 1);
+        ck_assert_int_eq(errors.items[i].severity, SEVERITY_WARNING);
+        ck_assert_msg(strstr(errors.items[i].message, cases[i].words) != NULL, "%s",
+                      errors.items[i].message);
+    }
+}
+END_TEST
+
+/* A shape in YAML whose layers do not add up, or that is far from its published size. */
+START_TEST(test_shape_contradicts)
+{
+    static const struct {
+        int64_t attend, dense;
+        double published;
+        bool loads;
+        size_t said;
+    } cases[] = {{12, 12, NAN, true, 0}, {11, 12, NAN, false, 1}, {12, 11, NAN, false, 1},
+                 {4, 8, NAN, true, 0},   {13, 12, NAN, false, 1}, {12, 12, 70e9, true, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct attention_group group = {.layers = cases[i].attend,
+                                        .kind = ATTENTION_GQA,
+                                        .heads = 4,
+                                        .kv_heads = 4,
+                                        .head_dim = 64,
+                                        .compress = 1,
+                                        .params_per_layer = NAN};
+        struct llm_spec llm = *catalog_llm("llama-3.1-8b", &arena, &errors, NULL);
+        llm.layers = 12;
+        llm.attention = (struct field_list){.items = &group, .count = 1};
+        llm.dense_layers = cases[i].dense;
+        llm.published.total_params = cases[i].published;
+        size_t before = errors.count;
+        ck_assert_msg(llm_check(&llm, &errors, NULL) == cases[i].loads, "case %zu", i);
+        ck_assert_msg(errors.count - before == cases[i].said, "case %zu", i);
+    }
+}
+END_TEST
+
 START_TEST(test_config_malformed)
 {
     expect_refused("{\"num_hidden_layers\": 3,,}", "config.json: ");
@@ -263,6 +426,20 @@ START_TEST(test_config_malformed)
                    "\"num_attention_heads\": 4, \"intermediate_size\": 9, "
                    "\"hybrid_override_pattern\": \"M-M*\"}",
                    "does not know");
+    ck_assert_ptr_null(config_small("llama", "\"quantization_config\": \"fp8\""));
+    ck_assert_ptr_null(config_small("llama", "\"num_key_value_heads\": 0"));
+    ck_assert_ptr_null(
+        config_small("llama", "\"no_rope_layers\": [1], \"attention_chunk_size\": 8"));
+    static const char *const experts = "\"num_experts\": 8, \"num_experts_per_tok\": 2, %s";
+    static const char *const wrong[] = {
+        "\"first_k_dense_replace\": 12", "\"decoder_sparse_step\": 100",
+        "\"mlp_layer_types\": [\"dense\"]", "\"moe_layer_freq\": [0, 1]",
+        "\"mlp_layer_types\": [1.5,1,1,1,1,1,1,1,1,1,1,1]"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char more[256];
+        snprintf(more, sizeof more, experts, wrong[i]);
+        ck_assert_msg(config_small("llama", more) == NULL, "%s", wrong[i]);
+    }
 }
 END_TEST
 
@@ -280,6 +457,11 @@ int main(void)
     tcase_add_test(tcase, test_config_windows);
     tcase_add_test(tcase, test_config_linear);
     tcase_add_test(tcase, test_config_kda);
+    tcase_add_test(tcase, test_config_chunks);
+    tcase_add_test(tcase, test_config_families);
+    tcase_add_test(tcase, test_config_formats);
+    tcase_add_test(tcase, test_config_warned);
+    tcase_add_test(tcase, test_shape_contradicts);
     tcase_add_test(tcase, test_config_malformed);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
