@@ -7,6 +7,8 @@
 #include <sys/resource.h>
 
 #include "sim/base/check.h"
+#include "sim/engine/sequence.h"
+#include "sim/run/clients.h"
 #include "sim/run/run_internal.h"
 
 enum run_timer {
@@ -24,9 +26,10 @@ struct loop {
     struct run *run;
     const struct run_options *options;
     struct errors *errors;
-    struct request next; /* the next arrival; kept outside the queue, since it precedes whatever
-                            else happens at its instant */
-    bool arrivals_left;
+    struct clients clients;
+    bool with_clients; /* some of them react to what happens */
+    int64_t next_ps;   /* the next arrival, TIME_NEVER: none; outside the queue, since it precedes
+                          whatever else happens at its instant */
     bool failed;
     int64_t now_ps;
     double began_s, progress_s, saved_s;
@@ -116,29 +119,22 @@ static void save_hours(struct loop *loop)
     report_progress(loop, loop->saved_s, false);
 }
 
-static void pull_arrival(struct loop *loop)
-{
-    struct run *run = loop->run;
-    switch (workload_next(run->workload, &loop->next, loop->errors)) {
-    case WORKLOAD_OK:
-        break;
-    case WORKLOAD_END:
-        loop->arrivals_left = false;
-        break;
-    case WORKLOAD_FAILED:
-        loop->arrivals_left = false;
-        loop->failed = true;
-        break;
-    }
-}
-
 static void arrive(struct loop *loop)
 {
     struct run *run = loop->run;
-    uint32_t class = loop->next.class_index;
+    struct request request;
+    if (workload_next(run->workload, &request, loop->errors) != WORKLOAD_OK) {
+        loop->failed = true;
+        return;
+    }
+    uint32_t class = request.class_index;
     run->arrived++;
-    fleet_arrive(run->fleet, &loop->next, run->class_pools[class], run->class_pool_count[class]);
-    pull_arrival(loop);
+    uint32_t sequence =
+        fleet_arrive(run->fleet, &request, run->class_pools[class], run->class_pool_count[class]);
+    if (loop->with_clients) {
+        clients_arrived(&loop->clients, &request, sequence);
+    }
+    loop->next_ps = workload_peek(run->workload);
 }
 
 static void push_edge(struct run *run)
@@ -183,9 +179,25 @@ static bool over(const struct loop *loop)
 {
     struct run *run = loop->run;
     return loop->failed ||
-           (loop->now_ps >= run->config.horizon_ps && !loop->arrivals_left &&
+           (loop->now_ps >= run->config.horizon_ps && loop->next_ps == TIME_NEVER &&
             fleet_in_flight(run->fleet) == 0 && metrics_next_edge(run->metrics) == TIME_NEVER &&
             event_queue_peek_time(&run->queue) > run->config.horizon_ps);
+}
+
+static void happen(struct loop *loop, const struct event *event)
+{
+    struct run *run = loop->run;
+    if (event->class == EVENT_STEP) {
+        fleet_step(run->fleet, (uint32_t)event->payload, event->time_ps);
+    } else if (event->class == EVENT_CANCEL) {
+        clients_leave(&loop->clients, event->payload, event->time_ps);
+    } else {
+        check(event->class == EVENT_TIMER);
+        timer(loop, event);
+    }
+    if (loop->with_clients) { /* an end may have brought an arrival */
+        loop->next_ps = workload_peek(run->workload);
+    }
 }
 
 static void loop_run(struct loop *loop)
@@ -196,22 +208,16 @@ static void loop_run(struct loop *loop)
         if (++run->events % WALL_EVERY_EVENTS == 0) {
             look_at_the_wall(loop);
         }
-        int64_t arrival_ps = loop->arrivals_left ? loop->next.arrival_ps : TIME_NEVER;
-        if (!event_queue_pop_before(&run->queue, arrival_ps, &event)) {
-            if (!loop->arrivals_left) {
+        if (!event_queue_pop_before(&run->queue, loop->next_ps, &event)) {
+            if (loop->next_ps == TIME_NEVER) {
                 break;
             }
-            loop->now_ps = arrival_ps;
+            loop->now_ps = loop->next_ps;
             arrive(loop);
             continue;
         }
         loop->now_ps = event.time_ps;
-        if (event.class == EVENT_STEP) {
-            fleet_step(run->fleet, (uint32_t)event.payload, event.time_ps);
-        } else {
-            check(event.class == EVENT_TIMER);
-            timer(loop, &event);
-        }
+        happen(loop, &event);
     }
     check_msg(loop->failed || fleet_in_flight(run->fleet) == 0,
               "the event queue ran dry with %llu requests in flight",
@@ -359,9 +365,8 @@ static bool rows_close(struct rows *rows, const char *path, struct errors *error
 static void loop_begin(struct loop *loop)
 {
     struct run *run = loop->run;
-    loop->arrivals_left = true;
     loop->began_s = loop->progress_s = loop->saved_s = wall_now();
-    pull_arrival(loop);
+    loop->next_ps = workload_peek(run->workload);
     push_edge(run);
     event_queue_push(&run->queue, 0, EVENT_TIMER, TIMER_GAUGE, 0);
     event_queue_push(&run->queue, run->config.horizon_ps, EVENT_TIMER, TIMER_HORIZON, 0);
@@ -384,6 +389,22 @@ static void finish(struct run *run, int64_t now_ps)
                       (unsigned long long)run->arrived, (unsigned long long)totals.arrived);
 }
 
+/* Gives the loop its clients where some react; whether they do. */
+static bool clients_make(struct loop *loop)
+{
+    struct run *run = loop->run;
+    size_t classes = run_class_count(run);
+    int64_t *patience_ps = memory_alloc(classes * sizeof *patience_ps);
+    loop->with_clients = workload_is_live(run->workload);
+    for (size_t c = 0; c < classes; c++) {
+        patience_ps[c] = config_class(&run->config, c)->traffic.patience_ps;
+        loop->with_clients |= patience_ps[c] != FIELD_INT_UNSET;
+    }
+    clients_init(&loop->clients, run->workload, &run->queue, patience_ps, classes);
+    free(patience_ps);
+    return loop->with_clients;
+}
+
 bool run_simulate(struct run *run, const struct run_options *options, struct errors *errors)
 {
     struct rows rows = {0};
@@ -395,15 +416,20 @@ bool run_simulate(struct run *run, const struct run_options *options, struct err
     run->metrics = metrics_make(run);
     run_plan_publish(run);
     digest_init(&run->digest);
-    struct obs_sink sinks[3] = {metrics_sink(run->metrics),
+    struct obs_sink sinks[4] = {metrics_sink(run->metrics),
                                 {.take = digest_take, .self = &run->digest, .kinds = DIGEST_KINDS}};
+    size_t sink_count = 2;
     if (with_rows) {
         request_log_init(&rows.log, rows_take, &rows);
-        sinks[2] = request_log_sink(&rows.log);
+        sinks[sink_count++] = request_log_sink(&rows.log);
     }
     event_queue_init(&run->queue, 1);
     struct loop loop = {.run = run, .options = options, .errors = errors};
-    run->fleet = fleet_make(run, sinks, with_rows ? 3 : 2, options->step_by_step);
+    if (clients_make(&loop)) {
+        sinks[sink_count++] = clients_sink(&loop.clients);
+    }
+    run->fleet = fleet_make(run, sinks, sink_count, options->step_by_step);
+    loop.clients.fleet = run->fleet;
     loop_begin(&loop);
     loop_run(&loop);
     if (!loop.failed) {
@@ -412,6 +438,7 @@ bool run_simulate(struct run *run, const struct run_options *options, struct err
     double wall_s = wall_now();
     run->wall_s = wall_s - loop.began_s;
     report_progress(&loop, wall_s, true);
+    clients_free(&loop.clients);
     if (with_rows) {
         request_log_free(&rows.log);
     }

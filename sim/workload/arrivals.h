@@ -39,6 +39,11 @@ struct arrivals_type {
     void (*tokens)(const void *self, double *mean_prompt, double *mean_output, uint64_t *skipped);
     /* Failed calls of a trace, which are no requests; NULL: none. */
     uint64_t (*failed_calls)(const void *self);
+    /* A process that follows the fleet (both NULL: it does not) gives one arrival at a time: the
+     * time of the next one known, TIME_NEVER if none, … */
+    int64_t (*peek)(const void *self);
+    /* … and takes the end of each of its requests, after which a nearer one may be known. */
+    void (*complete)(void *self, const struct request_record *record);
 };
 
 extern const struct variant *const arrivals_variants[];
@@ -47,6 +52,7 @@ extern const struct variant arrivals_poisson_variant;
 extern const struct variant arrivals_constant_variant;
 extern const struct variant arrivals_gamma_variant;
 extern const struct variant arrivals_mmpp_variant;
+extern const struct variant arrivals_closed_loop_variant;
 extern const struct variant arrivals_trace_variant;
 
 #endif

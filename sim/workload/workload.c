@@ -71,6 +71,22 @@ const struct field workload_class_fields[] = {
      .max = 0.999,
      .doc = "Between prompt and output length of one request, both drawn: the correlation of their "
             "normal scores (a Gaussian copula). Neither distribution changes."},
+    {.name = "priority",
+     .kind = FIELD_INT,
+     .offset = offsetof(struct traffic_config, priority),
+     .fallback = "0",
+     .min = -1000000,
+     .max = 1000000,
+     .doc = "Smaller goes first and is preempted last, where a pool's scheduling_policy is "
+            "priority."},
+    {.name = "patience",
+     .kind = FIELD_TIME,
+     .flags = FIELD_OPTIONAL | FIELD_MIN_OPEN,
+     .offset = offsetof(struct traffic_config, patience_ps),
+     .min = 0,
+     .max = 8640000,
+     .doc = "A client leaves this long after its request arrived, queued or in the middle of the "
+            "answer: cancelled. Without it clients wait for ever."},
     {0}};
 
 enum { STREAM_BATCH = 256, CLASSES_MAX = 1024 };
@@ -85,6 +101,7 @@ struct stream {
     double mean_prompt, mean_output;
     uint64_t skipped;
     double correlation;
+    int32_t priority;
     uint64_t length_key;
     uint64_t number; /* in its class, of the next request to draw */
     uint32_t at, count;
@@ -156,6 +173,7 @@ static bool stream_open(struct stream *s, const struct workload_config *config,
         ok = false;
     }
     s->correlation = class->correlation;
+    s->priority = (int32_t) class->priority;
     s->process = type->open(class->arrivals.config, &setup);
     if (!s->process)
         return false;
@@ -283,18 +301,72 @@ static void batch_lengths(struct stream *s)
     }
 }
 
+/* ---- classes that follow the fleet: one request at a time ---- */
+
+static void live_settle(struct workload *w, size_t index)
+{
+    const struct stream *s = &w->streams[index];
+    int64_t time_ps = s->type->peek(s->process);
+    tournament_set(&w->order, (uint32_t)index,
+                   time_ps == TIME_NEVER ? TOURNAMENT_IDLE : (uint64_t)time_ps);
+}
+
+static void live_next(struct workload *w, uint32_t index, struct request *request,
+                      struct errors *errors)
+{
+    struct stream *s = &w->streams[index];
+    s->batch[0] = (struct request){.class_index = index, .priority = s->priority};
+    s->count = (uint32_t)s->type->fill(s->process, s->batch, 1, errors);
+    check(s->count == 1);
+    batch_lengths(s);
+    s->number++;
+    *request = s->batch[0];
+    request->id = w->next_id++;
+    live_settle(w, index);
+}
+
+void workload_complete(struct workload *w, const struct request_record *record)
+{
+    uint32_t index = record->request.class_index;
+    struct stream *s = &w->streams[index];
+    if (!s->type->complete)
+        return;
+    s->type->complete(s->process, record);
+    live_settle(w, index);
+}
+
+bool workload_is_live(const struct workload *w)
+{
+    for (size_t i = 0; i < w->class_count; i++)
+        if (w->streams[i].type->complete)
+            return true;
+    return false;
+}
+
+int64_t workload_peek(const struct workload *w)
+{
+    uint64_t key = tournament_key(&w->order);
+    return key == TOURNAMENT_IDLE ? TIME_NEVER : (int64_t)key;
+}
+
 /* Gets the next batch of a class and enters its first request into the order; false on a failure,
  * which is reported. */
 static bool stream_fill(struct workload *w, size_t index, struct errors *errors)
 {
     struct stream *s = &w->streams[index];
     s->at = s->count = 0;
+    if (s->type->peek) {
+        live_settle(w, index);
+        return true;
+    }
     if (!s->last) {
         size_t errors_before = errors->error_count;
         s->count = (uint32_t)s->type->fill(s->process, s->batch, STREAM_BATCH, errors);
         s->last = s->count < STREAM_BATCH;
-        for (uint32_t i = 0; i < s->count; i++)
+        for (uint32_t i = 0; i < s->count; i++) {
             s->batch[i].class_index = (uint32_t)index;
+            s->batch[i].priority = s->priority;
+        }
         batch_lengths(s);
         s->number += s->count;
         w->failed |= errors->error_count != errors_before;
@@ -313,6 +385,10 @@ enum workload_status workload_next(struct workload *w, struct request *request,
         return WORKLOAD_END;
     uint32_t index = tournament_winner(&w->order);
     struct stream *s = &w->streams[index];
+    if (s->type->peek) {
+        live_next(w, index, request, errors);
+        return WORKLOAD_OK;
+    }
     *request = s->batch[s->at++];
     request->id = w->next_id++;
     if (s->at < s->count) {

@@ -2,6 +2,7 @@
 #ifndef FLEETSIM_SIM_WORKLOAD_WORKLOAD_H
 #define FLEETSIM_SIM_WORKLOAD_WORKLOAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,8 @@ struct traffic_config {
     struct variant_value prompt_tokens; /* dist: …; unset: from the trace */
     struct variant_value output_tokens;
     double correlation; /* of both lengths' normal scores */
+    int64_t priority;
+    int64_t patience_ps; /* FIELD_INT_UNSET: clients wait for ever */
 };
 extern const struct field workload_class_fields[];
 
@@ -44,6 +47,13 @@ void workload_close(struct workload *w);
 enum workload_status { WORKLOAD_OK, WORKLOAD_END, WORKLOAD_FAILED };
 enum workload_status workload_next(struct workload *w, struct request *request,
                                    struct errors *errors);
+
+/* Time of the next request known now, TIME_NEVER: none. */
+int64_t workload_peek(const struct workload *w);
+/* Whether some class's arrivals follow from ends (closed_loop). */
+bool workload_is_live(const struct workload *w);
+/* A request has ended: its user may ask again. Later than record->end_ps. */
+void workload_complete(struct workload *w, const struct request_record *record);
 
 /* The horizon and start in force (a trace may have supplied them). */
 int64_t workload_horizon(const struct workload *w);

@@ -59,6 +59,11 @@ static bool is_device(const char *path)
 int64_t workload_export(struct workload *w, const char *const *class_names, const char *path,
                         struct errors *errors)
 {
+    if (workload_is_live(w)) {
+        errors_add(errors, SEVERITY_ERROR, NULL,
+                   "a closed loop's arrivals follow from the fleet: there is no trace to export");
+        return -1;
+    }
     size_t length = strlen(path);
     bool gzip = length > 3 && strcmp(path + length - 3, ".gz") == 0;
     char *part = memory_alloc(length + sizeof ".part");
