@@ -12,6 +12,12 @@ static void *roofline_build(const void *config_, struct arena *arena, struct err
         return NULL;
     }
     memory_warn_math(config->llm, config->gpu, &config->precision, errors, where);
+    if (config->parallel.tensor > config->gpu->domain)
+        errors_add(errors, SEVERITY_WARNING, where,
+                   "tensor %lld crosses the scale-up domain of %lld %s: two all-reduces per layer "
+                   "go over the network",
+                   (long long)config->parallel.tensor, (long long)config->gpu->domain,
+                   config->gpu->name);
     struct roofline *r = arena_alloc(arena, sizeof *r);
     return roofline_init(r, config, errors, where) ? r : NULL;
 }

@@ -59,6 +59,8 @@ struct plan_ask {
     struct precision precision;
     double cached;
     double tpot_limit_s;
+    bool chosen;          /* --model or --gpu, not the pool's own */
+    const char *layout;   /* whose rates are predicted; NULL: they are stated */
     struct price_api api; /* provider NULL: none */
 };
 
@@ -210,7 +212,7 @@ static bool rates_predict(struct plan_ask *ask, struct arena *arena, struct erro
     struct serving_load load = {1, in->prompt_tokens, in->output_tokens,
                                 (double)ask->pool->engine.max_num_batched_tokens};
     struct deployment_choice c = {.why_not = "slower than the time per token allows"};
-    if (ask->pool->step_time.type == &step_roofline_variant) {
+    if (ask->pool->step_time.type == &step_roofline_variant && !ask->chosen) {
         const struct roofline_config *config = ask->pool->step_time.config;
         struct deployment *d = &c.deployment;
         struct roofline *r = arena_alloc(arena, sizeof *r);
@@ -232,6 +234,8 @@ static bool rates_predict(struct plan_ask *ask, struct arena *arena, struct erro
                    c.why_not);
         return false;
     }
+    char layout[PARALLEL_TEXT_MAX];
+    ask->layout = arena_copy(arena, parallel_text(&c.deployment.parallel, layout));
     in->gpus_per_replica = (double)parallel_gpus(&c.deployment.parallel);
     /* Each rate alone on the GPU, as the chain takes them: output tokens without prefills. */
     double prefill = in->prompt_tokens / c.estimate.prefill_s;
@@ -273,6 +277,7 @@ static bool models_read(struct plan_ask *ask, const struct plan_values *v, struc
     const char *model = v->model ? v->model : ask->pool->model;
     const char *gpu = v->gpu ? v->gpu : ask->pool->gpu;
     size_t before = errors->error_count;
+    ask->chosen = v->model || v->gpu;
     if (!v->model && ask->pool->step_time.type == &step_roofline_variant) {
         /* Resolved when the run was opened, relative to the scenario. */
         const struct roofline_config *config = ask->pool->step_time.config;
@@ -377,6 +382,12 @@ static void print_assumptions(const struct plan_ask *ask)
     line("output tokens", text_plain(in->output_tokens).s, "mean per request");
     line("peak factor", text_plain(in->peak_factor).s,
          "largest of the rates at 24 full hours, over their mean");
+    if (ask->layout) {
+        char note[128];
+        snprintf(note, sizeof note, "of %.40s on %.40s; rates by the fitted model", ask->llm->name,
+                 ask->gpu->name);
+        line("layout", ask->layout, note);
+    }
     line("decode tokens/s per GPU", text_real(in->decode_tokens_per_s, 0).s, "");
     line("prefill tokens/s per GPU", text_real(in->prefill_tokens_per_s, 0).s, "");
     line("time per output token", text_short(in->tpot_s * 1e3).s, "ms");
@@ -574,6 +585,7 @@ static void print_json(const struct plan_ask *ask, const struct plan_result *r)
     json_object(&json, NULL);
     json_text(&json, "scenario", ask->config->name);
     json_text(&json, "pool", ask->pool->name);
+    json_text(&json, "layout", ask->layout);
     json_assumptions(&json, ask);
     json_real(&json, "requests_per_day", r->requests_per_day);
     json_real(&json, "average_requests_per_s", r->average_qps);

@@ -148,6 +148,54 @@ json() { # expression on d
   [[ $stderr == *"gets no output tokens"* ]]
 }
 
+roof() { # model gpu tensor: a scenario whose step time is roofline
+  cat >roof.yaml <<EOF
+name: roof
+start: 2026-01-01T00:00:00Z
+horizon: 60 s
+workload:
+  - name: c
+    arrivals: {process: poisson, rate: 2 /s}
+    prompt_tokens: {dist: constant, value: 1400}
+    output_tokens: {dist: constant, value: 50}
+fleet:
+  router: {policy: least_loaded}
+  pools:
+    - name: main
+      model: $1
+      gpu: $2
+      parallel: {tensor: $3}
+      step_time: {model: roofline}
+      autoscaler: {policy: static, replicas: 1}
+      price: {usd_per_gpu_hour: 3}
+EOF
+}
+
+@test "plan predicts the rates of the pool's model, or of the one that is asked for" {
+  roof llama-3.1-70b h200-sxm 4
+  fs_run plan roof.yaml --json
+  assert_status 0
+  json 'd["layout"] == "TP4" and d["gpus_per_replica"] == 4'
+  json '4000 < d["assumptions"]["prefill_tokens_per_s_per_gpu"] < 8000'
+  fs_run plan roof.yaml --gpu b200 --json
+  assert_status 0
+  json 'd["assumptions"]["prefill_tokens_per_s_per_gpu"] > 10000'
+  fs_run plan roof.yaml --model llama-3.1-8b
+  assert_status 0
+  assert_output_has "of Llama 3.1 8B on H200 SXM; rates by the fitted model"
+}
+
+@test "tensor parallelism beyond the domain is warned of" {
+  roof llama-3.1-405b h100-sxm 16
+  fs_run check roof.yaml
+  assert_status 0
+  [[ $stderr == *"tensor 16 crosses the scale-up domain of 8 H100 SXM"* ]]
+  roof llama-3.1-405b h100-sxm 8
+  fs_run check roof.yaml
+  assert_status 0
+  [[ $stderr != *crosses* ]]
+}
+
 @test "levers multiply, and say whether it is enough" {
   fs_run levers
   assert_status 0
