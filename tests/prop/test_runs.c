@@ -130,26 +130,67 @@ static void put_step_time(struct gen *g)
     }
 }
 
+/* What all that react share, after the policy's own keys. */
+static void put_behavior(struct gen *g, uint32_t initial)
+{
+    put(g, "min_replicas: %u, max_replicas: %u,\n", draw(g, initial + 1), initial + draw(g, 9));
+    put(g,
+        "                   interval: %s, scale_up_window: %s, scale_down_window: %s, "
+        "idle_timeout: %s",
+        PICK(g, "1 s", "2.5 s", "10 s"), PICK(g, "0 s", "0 s", "5 s"),
+        PICK(g, "0 s", "4 s", "20 s"), PICK(g, "0 s", "3 s", "60 s"));
+    if (draw(g, 3) == 0) {
+        put(g, ", signals: {interval: %s, delay: %s}", PICK(g, "0 s", "1 s", "3 s"),
+            PICK(g, "0 s", "0.7 s", "5 s"));
+    }
+    if (draw(g, 3) == 0) {
+        put(g, ", scale_up_step: %u, scale_down_percent: %s, step_period: %s", 1 + draw(g, 3),
+            PICK(g, "10 %", "50 %"), PICK(g, "1 s", "7 s"));
+    }
+    if (draw(g, 3) == 0) {
+        put(g, ", scale_down_limit: %s", PICK(g, "20 %", "80 %"));
+    }
+    put(g, "}\n");
+}
+
+static void put_target(struct gen *g, const char *policy)
+{
+    bool concurrency = draw(g, 2);
+    put(g, "      autoscaler: {policy: %s, metric: %s, target: %s, tolerance: %s, ", policy,
+        concurrency ? "concurrency" : "utilization",
+        concurrency ? PICK(g, "1", "3", "7.5") : PICK(g, "0.3", "70 %", "0.95"),
+        PICK(g, "0", "10 %", "30 %"));
+}
+
 static void put_autoscaler(struct gen *g)
 {
     uint32_t initial = 1 + draw(g, 4);
-    if (draw(g, 3) == 0) {
+    switch (draw(g, 8)) {
+    case 0:
+    case 1:
         put(g, "      autoscaler: {policy: static, replicas: %u}\n", initial);
         return;
+    case 2:
+        put(g, "      autoscaler: {policy: queue, waiting: %s, ", PICK(g, "0.5", "2"));
+        break;
+    case 3:
+        put(g, "      autoscaler: {policy: slo, ttft: %s, tpot: %s, ", PICK(g, "10 ms", "1 s"),
+            PICK(g, "1 ms", "100 ms"));
+        break;
+    case 4:
+        put(g, "      autoscaler: {policy: predictive, bucket: %s, season: %s, ",
+            PICK(g, "1 s", "5 s"), PICK(g, "60 s", "120 s"));
+        break;
+    case 5:
+        put_target(g, "warm_pool");
+        put(g, "spares: %u, ", draw(g, 3));
+        break;
+    default:
+        put_target(g, "target");
+        break;
     }
-    bool concurrency = draw(g, 2);
+    put_behavior(g, initial);
     put(g, "      initial_replicas: %u\n", initial);
-    put(g,
-        "      autoscaler: {policy: target, metric: %s, target: %s, min_replicas: %u, "
-        "max_replicas: %u,\n",
-        concurrency ? "concurrency" : "utilization",
-        concurrency ? PICK(g, "1", "3", "7.5") : PICK(g, "0.3", "70 %", "0.95"),
-        1 + draw(g, initial), initial + draw(g, 9));
-    put(g,
-        "                   interval: %s, tolerance: %s, scale_up_window: %s, "
-        "scale_down_window: %s}\n",
-        PICK(g, "1 s", "2.5 s", "10 s"), PICK(g, "0", "10 %", "30 %"), PICK(g, "0 s", "0 s", "5 s"),
-        PICK(g, "0 s", "4 s", "20 s"));
 }
 
 static void put_pool(struct gen *g, uint32_t index)
@@ -171,7 +212,10 @@ static void put_pool(struct gen *g, uint32_t index)
     put(g, "      max_queue: %s\n", PICK(g, "unlimited", "unlimited", "0", "5"));
     put_autoscaler(g);
     put(g, "      cold_start: {provision: %s, image_pull: %s, weights: %s, engine_init: %s}\n",
-        PICK(g, "0 s", "2 s", "5 s"), PICK(g, "0 s", "0.5 s"), PICK(g, "0 s", "2.5 s", "10 s"),
+        PICK(g, "0 s", "2 s", "5 s", "{dist: lognormal, mean: 4 s, sigma: 1}"),
+        PICK(g, "0 s", "0.5 s", "{dist: empirical, values: [0 s, 3 s]}"),
+        PICK(g, "0 s", "2.5 s", "10 s",
+             "{source: object_store, bytes: 10 GB, bandwidth: 5 GB/s, per_replica: 4 GB/s}"),
         PICK(g, "0 s", "0 s", "1 s"));
     if (draw(g, 2)) {
         put(g, "      price: {usd_per_gpu_hour: 3, billing_increment: %s, billing_minimum: %s}\n",
@@ -302,7 +346,8 @@ static void expect_scaling(const struct run_text *r)
         for (size_t i = 0; i < count; i++) {
             if (events[i].pool_index == p) {
                 check(events[i].target >= min && events[i].target <= max);
-                check(events[i].target != events[i].ready + events[i].starting);
+                check(events[i].target != events[i].ready + events[i].starting ||
+                      strstr(events[i].reason, "infeasible") != NULL);
             }
         }
         const struct metrics_summary *s = &metrics_summaries(run_metrics(r->run))[1 + p];
