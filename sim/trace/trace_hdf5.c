@@ -145,6 +145,8 @@ void trace_hdf5_open(struct trace_hdf5 *w, const char *path, int64_t start_unix_
      */
     H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V18);
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
+    /* A closed dataset is never looked at again: its memory serves the next one. */
+    H5Pset_evict_on_close(access, 1);
     links_set(create, 16);
     if (!path) {
         H5Pset_fapl_core(access, IMAGE_STEP_BYTES, 0);
@@ -163,6 +165,20 @@ void trace_hdf5_close(struct trace_hdf5 *w)
         status_take(w, H5Fclose(w->file), "closing the file");
     }
     w->file = -1;
+}
+
+void trace_hdf5_dataset_close(struct trace_hdf5 *w, hid_t dataset)
+{
+    if (dataset >= 0) {
+        status_take(w, H5Dclose(dataset), "closing a dataset");
+    }
+}
+
+void trace_hdf5_group_close(struct trace_hdf5 *w, hid_t group)
+{
+    if (group >= 0) {
+        status_take(w, H5Gclose(group), "closing a group");
+    }
 }
 
 hid_t trace_hdf5_group(struct trace_hdf5 *w, const char *name, const char *doc, size_t members)
@@ -287,7 +303,7 @@ void trace_hdf5_scale_close(struct trace_hdf5 *w, struct trace_scale *scale)
     if (scale->user_count > 0 && !w->failed) {
         users_write(w, scale);
     }
-    H5Dclose(scale->dataset);
+    trace_hdf5_dataset_close(w, scale->dataset);
     free(scale->users);
     *scale = (struct trace_scale){.dataset = -1};
 }

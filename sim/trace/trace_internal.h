@@ -63,11 +63,14 @@ void trace_hdf5_fail(struct trace_hdf5 *w, const char *doing);
 /* id when ≥ 0, else records a failure. */
 hid_t trace_hdf5_id(struct trace_hdf5 *w, hid_t id, const char *doing);
 
+/* Closing writes what is still in memory of the object: it can fail. Ids < 0 are let be. */
+void trace_hdf5_dataset_close(struct trace_hdf5 *w, hid_t dataset);
+void trace_hdf5_group_close(struct trace_hdf5 *w, hid_t group);
 /* A group, made when it does not exist, with room for the names of so many members; close with
- * H5Gclose. */
+ * trace_hdf5_group_close. */
 hid_t trace_hdf5_group(struct trace_hdf5 *w, const char *name, const char *doc, size_t members);
 void trace_hdf5_attribute(struct trace_hdf5 *w, hid_t object, const char *name, const char *text);
-/* A dataset of one column in a group; close with H5Dclose. */
+/* A dataset of one column in a group; close with trace_hdf5_dataset_close. */
 hid_t trace_hdf5_column(struct trace_hdf5 *w, hid_t group, const struct column *column,
                         const struct trace_space *space);
 /* Its values, gathered from rows, into elements first … first + count − 1 of its only dimension, or

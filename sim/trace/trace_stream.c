@@ -94,14 +94,10 @@ static void datasets_close(struct trace_stream *s)
         trace_hdf5_fail(&s->w, "growing a dimension");
     }
     for (size_t c = 0; c < s->column_count; c++) {
-        if (s->datasets[c] >= 0 && H5Dclose(s->datasets[c]) < 0) {
-            trace_hdf5_fail(&s->w, "closing a dataset");
-        }
+        trace_hdf5_dataset_close(&s->w, s->datasets[c]);
     }
     trace_hdf5_scale_close(&s->w, &s->dimension);
-    if (s->group >= 0) {
-        H5Gclose(s->group);
-    }
+    trace_hdf5_group_close(&s->w, s->group);
 }
 
 static void stream_free(struct trace_stream *s)

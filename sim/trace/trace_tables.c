@@ -48,7 +48,7 @@ static void bounds_create(struct trace_hdf5 *w, hid_t group, struct trace_scale 
     double *buffer = memory_alloc((2 * count + 1) * sizeof *buffer);
     trace_hdf5_values(w, dataset, &column, bounds, sizeof bounds[0], 2 * count, buffer);
     free(buffer);
-    H5Dclose(dataset);
+    trace_hdf5_dataset_close(w, dataset);
     trace_hdf5_scale_close(w, &ends);
 }
 
@@ -124,13 +124,13 @@ static void table_write(struct trace_hdf5 *w, const struct trace_table *table)
     for (const struct column *c = table->columns; c->type != COLUMN_END && !w->failed; c++) {
         hid_t dataset = trace_hdf5_column(w, group, c, &space);
         trace_hdf5_values(w, dataset, c, table->rows, table->row_size, count, buffer);
-        H5Dclose(dataset);
+        trace_hdf5_dataset_close(w, dataset);
     }
     free(buffer);
     for (int d = 0; d < 2; d++) {
         trace_hdf5_scale_close(w, &scales[d]);
     }
-    H5Gclose(group);
+    trace_hdf5_group_close(w, group);
 }
 
 static void scalar_write(struct trace_hdf5 *w, hid_t group, const char *name, enum column_type type,
@@ -142,7 +142,7 @@ static void scalar_write(struct trace_hdf5 *w, hid_t group, const char *name, en
     uint64_t buffer;
     hid_t dataset = trace_hdf5_column(w, group, &column, &space);
     trace_hdf5_values(w, dataset, &column, value, sizeof buffer, 1, &buffer);
-    H5Dclose(dataset);
+    trace_hdf5_dataset_close(w, dataset);
 }
 
 static void text_write(struct trace_hdf5 *w, const struct trace_text *text)
@@ -150,7 +150,7 @@ static void text_write(struct trace_hdf5 *w, const struct trace_text *text)
     const char *value = text->value ? text->value : "";
     hid_t group = trace_hdf5_group(w, text->group, NULL, 8);
     scalar_write(w, group, text->name, COLUMN_TEXT, &value, text->doc);
-    H5Gclose(group);
+    trace_hdf5_group_close(w, group);
 }
 
 static void meta_write(struct trace_hdf5 *w, const struct trace_run *run)
@@ -172,7 +172,7 @@ static void meta_write(struct trace_hdf5 *w, const struct trace_run *run)
             scalar_write(w, group, meta->name, COLUMN_UINT64, &meta->number, meta->doc);
         }
     }
-    H5Gclose(group);
+    trace_hdf5_group_close(w, group);
 }
 
 void trace_tables_write(struct trace_hdf5 *w, const struct trace_run *run)
