@@ -240,7 +240,8 @@ static bool rates_predict(struct plan_ask *ask, struct arena *arena, struct erro
     /* Each rate alone on the GPU, as the chain takes them: output tokens without prefills. */
     double prefill = in->prompt_tokens / c.estimate.prefill_s;
     double busy = c.estimate.requests_per_s * c.estimate.prefill_s;
-    in->prefill_tokens_per_s = prefill / in->gpus_per_replica;
+    /* Cached prompt tokens take no time: the rate counts them in. */
+    in->prefill_tokens_per_s = prefill / in->gpus_per_replica / (1 - ask->cached);
     in->decode_tokens_per_s =
         c.estimate.output_tokens_per_s / (1 - fmin(busy, 0.99)) / in->gpus_per_replica;
     in->tpot_s = c.estimate.tpot_s;
@@ -389,7 +390,10 @@ static void print_assumptions(const struct plan_ask *ask)
         line("layout", ask->layout, note);
     }
     line("decode tokens/s per GPU", text_real(in->decode_tokens_per_s, 0).s, "");
-    line("prefill tokens/s per GPU", text_real(in->prefill_tokens_per_s, 0).s, "");
+    char cached[64] = "";
+    if (ask->cached > 0)
+        snprintf(cached, sizeof cached, "%s %% of them cached", text_percent(ask->cached, 0).s);
+    line("prefill tokens/s per GPU", text_real(in->prefill_tokens_per_s, 0).s, cached);
     line("time per output token", text_short(in->tpot_s * 1e3).s, "ms");
     line("queue and prefill", text_plain(in->first_token_s).s, "s, for Little's law");
     line("target utilisation", text_percent(in->utilization, 0).s, "%");

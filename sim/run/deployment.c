@@ -42,7 +42,7 @@ struct deployment_choice deployment_choose(const struct llm_spec *llm, const str
             query.batched_tokens = load->chunk;
             d.memory = memory_plan(&query);
             if (!d.memory.fits) {
-                best.why_not = "does not fit in memory";
+                best.why_not = "does not fit in one scale-up domain's memory";
                 continue;
             }
             struct serving_estimate e;

@@ -1,5 +1,7 @@
 #!/usr/bin/env bats
 # plan, layout, levers and list: the worked answers as a user sees them, and what is refused.
+# $stderr is bats' own.
+# shellcheck disable=SC2154
 load helpers
 
 json() { # expression on d
@@ -180,6 +182,10 @@ EOF
   fs_run plan roof.yaml --gpu b200 --json
   assert_status 0
   json 'd["assumptions"]["prefill_tokens_per_s_per_gpu"] > 10000'
+  local prefill
+  prefill=$("$FLEETSIM_PYTHON" -c 'import json, sys; print(json.load(sys.stdin)["assumptions"]["prefill_tokens_per_s_per_gpu"])' <<<"$output")
+  fs_run plan roof.yaml --gpu b200 --cached 50% --json
+  json "abs(d['assumptions']['prefill_tokens_per_s_per_gpu'] / $prefill - 2) < 1e-9"
   fs_run plan roof.yaml --model llama-3.1-8b
   assert_status 0
   assert_output_has "of Llama 3.1 8B on H200 SXM; rates by the fitted model"
