@@ -156,10 +156,11 @@ static void *table_build(const void *config_, struct arena *arena, struct errors
 static void outside(const struct table_model *m, const char *what, int64_t value, int64_t low,
                     int64_t high)
 {
-    check_limit(m->config->extrapolate,
-              "step_time table: %s of %lld is outside the measured %lld to %lld; add points or set "
-              "extrapolate: true",
-              what, (long long)value, (long long)low, (long long)high);
+    check_limit(
+        m->config->extrapolate,
+        "step_time table: %s of %lld is outside the measured %lld to %lld; add points or set "
+        "extrapolate: true",
+        what, (long long)value, (long long)low, (long long)high);
 }
 
 /* The line of one row at stored tokens `kv` of `decodes` sequences, as a function of the iteration.
