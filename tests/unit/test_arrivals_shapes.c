@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "sim/base/time.h"
+#include "sim/run/run.h"
 #include "sim/workload/zone.h"
 #include "tests/unit/support_traffic.h"
 
@@ -288,6 +289,37 @@ START_TEST(class_keys_refuse)
 }
 END_TEST
 
+/* The hourly need of Azure's week from the scenario's own numbers, in whole replicas of 5 and of 2
+ * requests/s: replica-hours, and those of the peak held all week. */
+START_TEST(azure_week_needs)
+{
+    struct run_request request = {.scenario =
+                                      FLEETSIM_SOURCE_DIR "/scenarios/azure-week/scenario.yaml"};
+    struct run *run = run_open(&request, &errors);
+    if (!run)
+        errors_print(&errors, stderr);
+    ck_assert_ptr_nonnull(run);
+    const struct workload *w = run_workload(run);
+    static const struct {
+        double capacity;
+        int sum, peak;
+    } cases[] = {{5, 1598, 2688}, {2, 3873, 6384}};
+    for (size_t i = 0; i < 2; i++) {
+        int sum = 0, peak = 0;
+        for (int h = 0; h < 168; h++) {
+            double rate = workload_rate(w, 0, h * PS_PER_HOUR);
+            int need = (int)fmax(1, ceil(rate / cases[i].capacity - 1e-9));
+            sum += need;
+            peak = need > peak ? need : peak;
+        }
+        ck_assert_int_eq(sum, cases[i].sum);
+        ck_assert_int_eq(peak * 168, cases[i].peak);
+    }
+    ck_assert_double_eq_tol(workload_expected(w, 0, 0, run_horizon(run)), 27304002, 2);
+    run_free(run);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("arrivals_shapes");
@@ -303,6 +335,7 @@ int main(void)
     tcase_add_test(c, spikes_multiply);
     tcase_add_test(c, cohorts);
     tcase_add_test(c, class_keys_refuse);
+    tcase_add_test(c, azure_week_needs);
     suite_add_tcase(suite, c);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
