@@ -88,7 +88,7 @@ void fleet_cut(struct fleet *fleet, int64_t t);
 uint64_t fleet_in_flight(const struct fleet *fleet);
 /* Largest KV use of any replica of the pool, ever. */
 int64_t fleet_kv_peak(const struct fleet *fleet, uint32_t pool);
-/* Requests that arrived while a replica of their pool was starting. */
+/* Requests that arrived while a replica of their pool was starting, or started one. */
 uint64_t fleet_met_cold_start(const struct fleet *fleet);
 /* Mean absolute error of the pool's autoscaler's own forecasts, as a share; NaN: it made none. */
 double fleet_forecast_error(const struct fleet *fleet, uint32_t pool);

@@ -333,6 +333,7 @@ void fleet_pool_wait(struct fleet *f, uint32_t index, uint32_t sequence, int64_t
     struct fleet_pool *pool = &f->pools[index];
     sequence_list_insert(&f->sequences, &pool->queue, sequence, pool->engine.by_priority);
     if (pool->ready + pool->starting == 0) {
+        pool->met_cold_start++;
         start_from_none(f, index, t);
         return;
     }

@@ -45,7 +45,7 @@ struct fleet_pool {
     struct fleet_store store;
     uint32_t ready, starting, draining; /* replicas */
     uint64_t arrived;
-    uint64_t met_cold_start;    /* of them, while a replica was starting */
+    uint64_t met_cold_start;    /* of them, while a replica was starting, or starting one */
     struct engine_tally tally;  /* ended: requests that ended without a replica too */
     struct signals signals;     /* what the autoscaler sees of all this */
     uint32_t min_replicas;      /* of the autoscaler; 0: the first to arrive starts a replica */

@@ -90,7 +90,8 @@ double run_capacity(const struct run *run, size_t pool);
 uint32_t run_initial_replicas(const struct run *run, size_t pool);
 /* The largest need of a pool in any hour of [warmup, horizon); NaN: unknown. */
 double run_peak_replicas(const struct run *run, size_t pool);
-/* Requests that arrived while a replica of their pool was starting; after run_simulate. */
+/* Requests that arrived while a replica of their pool was starting, or started one; after
+ * run_simulate. */
 uint64_t run_met_cold_start(const struct run *run);
 /* Whether the run reads that file: its scenario, one that this extends, a trace, a model or a GPU.
  */

@@ -257,6 +257,7 @@ START_TEST(t15d_scale_from_zero)
     ck_assert_int_eq(e[1].time_ps, SECONDS(345)); /* first seen idle at 285 */
     const struct metrics_summary *s = run_text_summary(&r);
     ck_assert_double_eq_tol(s->gpu_hours.held * 3600, 245, 1e-9);
+    ck_assert_uint_eq(run_met_cold_start(r.run), 1);
     /* $1 a second: three steps of work, the rest of 65 s ready, 180 s of cold start. */
     ck_assert_double_eq_tol(s->split.work, 3, 1e-9);
     ck_assert_double_eq_tol(s->split.headroom, 62, 1e-9);
@@ -284,6 +285,7 @@ START_TEST(held_requests_are_bounded)
     const struct metrics_summary *s = run_text_summary(&r);
     ck_assert_double_eq_tol(s->split.work, 3, 1e-9); /* both in one batch */
     ck_assert_double_eq_tol(s->split.refused, 1.5, 1e-9);
+    ck_assert_uint_eq(run_met_cold_start(r.run), 3); /* the one turned away too */
     double sum = s->split.work + s->split.headroom + s->split.cold_start + s->split.drain +
                  s->split.rounding;
     ck_assert_double_eq_tol(sum, s->usd.total, 1e-9);
