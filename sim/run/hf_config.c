@@ -469,7 +469,10 @@ static void read_name(struct reader *r, struct llm_spec *llm)
     const char *type = text_of(r->root, "model_type"), *inner = text_of(r->config, "model_type");
     if (!*type)
         type = inner;
-    char *name = arena_copyn(r->arena, type, strnlen(type, NAME_MAX_BYTES));
+    size_t length = strnlen(type, NAME_MAX_BYTES);
+    while (length > 0 && ((unsigned char)type[length] & 0xC0) == 0x80)
+        length--; /* not within a character */
+    char *name = arena_copyn(r->arena, type, length);
     for (char *c = name; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 127)
             *c = '?';

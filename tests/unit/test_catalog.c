@@ -357,6 +357,8 @@ START_TEST(test_config_warned)
     } cases[] = {
         {"zebra_v9", "", "model_type 'zebra_v9' is not known here"},
         {"a\\u001b[31m", "", "model_type 'a?[31m' is not known here"},
+        {"123456789_123456789_123456789_123456789_123456789_123456789_123é", "",
+         "model_type '123456789_123456789_123456789_123456789_123456789_123456789_123' is"},
         {"llama", "\"quantization_config\": {\"quant_method\": \"aqlm\"}", "counted as BF16"},
         {"llama", "\"quantization_config\": {\"quant_method\": \"gptq\", \"bits\": 3}",
          "counted as BF16"},
