@@ -41,6 +41,7 @@ bool fingerprint_take(const struct run *run, struct fingerprint *print, struct e
         print->output_tokens += request.output_tokens;
     }
     print->digest = digest.state;
+    print->live = workload && workload_is_live(workload);
     if (workload)
         workload_close(workload);
     free(classes);

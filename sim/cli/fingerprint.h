@@ -11,6 +11,7 @@
 struct fingerprint {
     uint64_t digest; /* over arrival, class, session, turn and lengths of every request, in order */
     uint64_t requests, prompt_tokens, output_tokens;
+    bool live; /* a closed loop is among them: only the first request of each user is covered */
 };
 
 /* Draws the run's arrivals once more, apart from the run itself. False with errors when a trace

@@ -19,6 +19,15 @@ start_of_shift() {
   [ "$(json out.json 'o["audit"]["ok"]')" = True ]
 }
 
+@test "compare says that a closed loop's times follow from the fleet" {
+  fs_run compare "$FLEETSIM_SOURCE_DIR/scenarios/robot-shift" --set "horizon=61 min" \
+    --set "workload[0].arrivals={process: closed_loop, concurrency: 1000, think_time: 100 ms}" \
+    --variant many: --variant few:fleet.pools[0].initial_replicas=8
+  assert_status 0
+  assert_output_has "identical in all 2: 1,000 requests"
+  assert_output_has "their times follow from the fleet"
+}
+
 @test "robots in a closed loop pace themselves" {
   start_of_shift --set "workload[0].arrivals={process: closed_loop, concurrency: 1000, think_time: 100 ms}"
   [ "$(json out.json 'o["requests"]["completed"] == o["requests"]["arrived"] > 170000')" = True ]
