@@ -164,7 +164,7 @@ static void draw_step(struct draws *d, struct prop_step *s)
     int64_t scale_ps = PICK(d, 1, 7, 1000, 1000003, 1000000000, 10000000000);
     s->base_ps = scale_ps * (1 + draw_below(d, 9));
     s->per_token_ps = PICK(d, 0, 1, s->base_ps / 10, s->base_ps / 3);
-    s->per_kv_ps = at_most(PICK(d, 0, 1, s->base_ps / 100, s->base_ps / 7), 1000000000);
+    s->per_kv_ps = at_most(PICK(d, 0, 1, s->base_ps / 100, s->base_ps / 7), 100000000);
     if (s->kind == PROP_RATE) {
         s->prefill_rate = PICK(d, 333, 1000, 15000, 1000000);
         s->decode_rate = PICK(d, 10, 700, 1500, 33333);
