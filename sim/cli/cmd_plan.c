@@ -390,7 +390,7 @@ static void print_assumptions(const struct plan_ask *ask)
         line("layout", ask->layout, note);
     }
     line("decode tokens/s per GPU", text_real(in->decode_tokens_per_s, 0).s, "");
-    char cached[64] = "";
+    char cached[96] = "";
     if (ask->cached > 0)
         snprintf(cached, sizeof cached, "%s %% of them cached", text_percent(ask->cached, 0).s);
     line("prefill tokens/s per GPU", text_real(in->prefill_tokens_per_s, 0).s, cached);
@@ -409,7 +409,7 @@ static struct text need_text(double need)
 
 static void print_chain(const struct plan_ask *ask, const struct plan_result *r)
 {
-    char note[96];
+    char note[160];
     fputs("\nchain\n", stdout);
     line("requests per day", text_real(r->requests_per_day, 0).s, "");
     line("average requests/s", need_text(r->average_qps).s, "");
