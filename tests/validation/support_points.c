@@ -143,14 +143,36 @@ struct points points_load(const char *path, struct arena *arena)
     return points;
 }
 
+struct roofline_config points_roofline(const struct point *p,
+                                       const struct roofline_factors *factors)
+{
+    static const struct roofline_factors fitted = {
+        NAN, NAN, NAN, NAN, FIELD_INT_UNSET, FIELD_INT_UNSET, FIELD_INT_UNSET, FIELD_INT_UNSET};
+    return (struct roofline_config){.llm = p->llm,
+                                    .gpu = p->gpu,
+                                    .parallel = p->parallel,
+                                    .precision = p->formats,
+                                    .factors = factors ? *factors : fitted,
+                                    .overlap = 0.2,
+                                    .dedup = DEDUP_NODE,
+                                    .measured = true,
+                                    .expert_imbalance = 1};
+}
+
+struct memory_plan points_memory(const struct point *p)
+{
+    struct memory_query query = memory_query(p->llm, p->gpu, &p->parallel);
+    query.precision = p->formats;
+    return memory_plan(&query);
+}
+
 /* ideal: no overhead, no messages, every peak reached. */
 static void predict(struct point *p, const struct roofline_factors *factors, bool ideal,
                     struct serving_estimate *estimate)
 {
-    static const struct roofline_factors fitted = {
-        NAN, NAN, NAN, NAN, FIELD_INT_UNSET, FIELD_INT_UNSET, FIELD_INT_UNSET, FIELD_INT_UNSET};
     static const struct roofline_factors perfect = {1, 1, 1, 0, 0, 0, 0, 0};
     struct gpu_spec gpu = *p->gpu;
+    struct roofline_config config = points_roofline(p, ideal ? &perfect : factors);
     if (ideal) {
         gpu.link_bytes_per_s = gpu.nic_bytes_per_s = 1e30;
         gpu.exchange.count = 0;
@@ -160,18 +182,10 @@ static void predict(struct point *p, const struct roofline_factors *factors, boo
                                                    .nvls = {TIME_NONE, 1},
                                                    .dispatch = {0, 1},
                                                    .combine = {0, 1}};
+        config.gpu = &gpu;
+        config.overlap = 1;
+        config.measured = false;
     }
-    struct roofline_config config = {.llm = p->llm,
-                                     .gpu = &gpu,
-                                     .parallel = p->parallel,
-                                     .precision = p->formats,
-                                     .factors = ideal     ? perfect
-                                                : factors ? *factors
-                                                          : fitted,
-                                     .overlap = ideal ? 1 : 0.2,
-                                     .dedup = DEDUP_NODE,
-                                     .measured = !ideal,
-                                     .expert_imbalance = 1};
     static struct roofline r;
     struct errors errors;
     errors_init(&errors);
@@ -180,9 +194,7 @@ static void predict(struct point *p, const struct roofline_factors *factors, boo
         errors_print(&errors, stderr);
     check(ok);
     errors_free(&errors);
-    struct memory_query query = memory_query(p->llm, &gpu, &p->parallel);
-    query.precision = p->formats;
-    struct memory_plan plan = memory_plan(&query);
+    struct memory_plan plan = points_memory(p);
     p->fits = plan.fits;
     if (!plan.fits || ideal) { /* it ran: the pool of an ideal engine is not the question */
         plan.fits = true;

@@ -34,6 +34,10 @@ const char *points_path(struct arena *arena);
 struct points points_load(const char *path, struct arena *arena);
 /* Fills estimate; factors NULL: the defaults. */
 void points_predict(struct points *points, const struct roofline_factors *factors);
+/* A point's step model, and its memory; factors NULL: the defaults. */
+struct roofline_config points_roofline(const struct point *point,
+                                       const struct roofline_factors *factors);
+struct memory_plan points_memory(const struct point *point);
 /* Marks what matches a trap of the data's README. */
 void points_exclude(struct points *points);
 

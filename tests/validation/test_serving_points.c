@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/validation/support_points.h"
+#include "tests/validation/support_score.h"
 
 enum { SKIPPED = 77, GROUPS_MAX = 64, WORST = 10 };
 
@@ -18,50 +19,6 @@ static double error_of(const struct point *p)
 static bool moe_of(const struct point *p)
 {
     return p->llm->moe.experts > 0;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-struct score {
-    size_t count;
-    double median, within20, within30, bias;
-};
-
-static struct score score_of(const double *errors, size_t count)
-{
-    struct score s = {.count = count};
-    double *sorted = malloc(count * sizeof *sorted);
-    for (size_t i = 0; i < count; i++) {
-        sorted[i] = errors[i];
-        s.within20 += fabs(errors[i]) <= 0.2;
-        s.within30 += fabs(errors[i]) <= 0.3;
-    }
-    qsort(sorted, count, sizeof *sorted, compare);
-    s.bias = count ? sorted[count / 2] : 0;
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = fabs(errors[i]);
-    qsort(sorted, count, sizeof *sorted, compare);
-    s.median = count ? sorted[count / 2] : 0;
-    s.within20 /= count ? (double)count : 1;
-    s.within30 /= count ? (double)count : 1;
-    free(sorted);
-    return s;
-}
-
-static void print_score(const char *name, struct score s)
-{
-    printf("| %-44s | %4zu | %5.1f %% | %5.1f %% | %5.1f %% | %+6.1f %% |\n", name, s.count,
-           100 * s.median, 100 * s.within20, 100 * s.within30, 100 * s.bias);
-}
-
-static void print_head(const char *title)
-{
-    printf("\n| %-44s | rows | median  | <= 20 %% | <= 30 %% | bias     |\n", title);
-    printf("| --- | --- | --- | --- | --- | --- |\n");
 }
 
 /* Score of the points for which key(point) equals name (NULL: all). */
@@ -121,9 +78,9 @@ static void print_groups(const struct points *points, const char *title,
         if (at == count && count < GROUPS_MAX)
             snprintf(names[count++], sizeof names[0], "%s", name);
     }
-    print_head(title);
+    score_print_head(title);
     for (size_t i = 0; i < count; i++)
-        print_score(names[i], score_where(points, -1, false, key, names[i]));
+        score_print(names[i], score_where(points, -1, false, key, names[i]));
 }
 
 static void print_worst(const struct points *points)
@@ -157,7 +114,7 @@ static struct score print_ttft(const struct points *points, int moe)
             errors[count++] = p->estimate.ttft_s / p->ttft_s - 1;
     }
     struct score s = score_of(errors, count);
-    print_score(moe ? "MoE" : "dense", s);
+    score_print(moe ? "MoE" : "dense", s);
     return s;
 }
 
@@ -198,18 +155,18 @@ static struct points points;
 START_TEST(test_points)
 {
     size_t excluded = print_exclusions(&points);
-    print_head("TPOT");
+    score_print_head("TPOT");
     struct score dense = score_where(&points, 0, false, NULL, NULL);
     struct score moe = score_where(&points, 1, false, NULL, NULL);
-    print_score("dense", dense);
-    print_score("MoE", moe);
-    print_score("dense, with the excluded", score_where(&points, 0, true, NULL, NULL));
-    print_score("MoE, with the excluded", score_where(&points, 1, true, NULL, NULL));
+    score_print("dense", dense);
+    score_print("MoE", moe);
+    score_print("dense, with the excluded", score_where(&points, 0, true, NULL, NULL));
+    score_print("MoE, with the excluded", score_where(&points, 1, true, NULL, NULL));
     print_groups(&points, "by model", model_key);
     print_groups(&points, "by GPU", gpu_key);
     print_groups(&points, "by engine", engine_key);
     print_groups(&points, "by concurrency", batch_key);
-    print_head("TTFT at concurrency <= 4");
+    score_print_head("TTFT at concurrency <= 4");
     print_ttft(&points, 0);
     print_ttft(&points, 1);
     print_worst(&points);
