@@ -3,9 +3,9 @@
 
 #define FACTOR(key, member, text)                                                                  \
     {                                                                                              \
-        .name = key, .kind = FIELD_REAL, .unit = UNIT_FRACTION,                                    \
-        .flags = FIELD_OPTIONAL | FIELD_MIN_OPEN, .min = 0, .max = 1,                              \
-        .offset = offsetof(struct roofline_config, factors.member), .doc = text                    \
+        .name = key, .kind = FIELD_REAL, .unit = UNIT_FRACTION, .flags = FIELD_OPTIONAL,           \
+        .min = 0.001, .max = 1, .offset = offsetof(struct roofline_config, factors.member),        \
+        .doc = text                                                                                \
     }
 #define OVERHEAD(key, member, text)                                                                \
     {                                                                                              \

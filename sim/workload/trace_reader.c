@@ -151,18 +151,26 @@ static void refill(struct trace_reader *r)
     r->end = r->buffer + unread + got;
 }
 
-/* Drops bytes up to and including the next newline. */
+/* Drops bytes up to and including the next newline. What has none for long is no text, and may have
+ * no end (a device): that is given up. */
 static void discard_line(struct trace_reader *r)
 {
+    const size_t patience = (size_t)64 << 20;
+    size_t dropped = 0;
     for (;;) {
         char *newline = memchr(r->at, '\n', (size_t)(r->end - r->at));
         if (newline) {
             r->at = newline + 1;
             return;
         }
+        dropped += (size_t)(r->end - r->at);
         r->at = r->end;
         if (r->at_end)
             return;
+        if (dropped > patience) {
+            fail(r, "64 MiB without the end of a line: this is no trace");
+            return;
+        }
         refill(r);
     }
 }

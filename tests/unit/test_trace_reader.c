@@ -325,6 +325,19 @@ static struct totals read_file(const char *path, struct errors *errors)
     return t;
 }
 
+/* A device never ends; a file without line ends is read to its end and no further. */
+START_TEST(without_line_ends)
+{
+    struct errors errors;
+    errors_init(&errors);
+    struct totals t = read_file("/dev/zero", &errors);
+    ck_assert_int_eq(t.status, TRACE_FAILED);
+    ck_assert_uint_eq(t.rows, 0);
+    ck_assert_uint_ge(errors.error_count, 1);
+    errors_free(&errors);
+}
+END_TEST
+
 START_TEST(gzip_whole_cut_and_damaged)
 {
     char path[256];
@@ -420,6 +433,7 @@ int main(void)
                                   headers,
                                   optional_columns,
                                   errors_are_capped,
+                                  without_line_ends,
                                   gzip_whole_cut_and_damaged,
                                   files_that_are_none,
                                   azure_public_hours,
