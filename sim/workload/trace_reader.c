@@ -379,11 +379,12 @@ static bool read_header(struct trace_reader *r)
     }
     struct trace_cell cells[TRACE_READER_COLUMNS_MAX];
     size_t count = split_cells(r, cells, TRACE_READER_COLUMNS_MAX);
+    size_t filled = count < TRACE_READER_COLUMNS_MAX ? count : TRACE_READER_COLUMNS_MAX;
     const struct trace_format *format = NULL;
-    if (count <= TRACE_READER_COLUMNS_MAX || r->options.format || cells[0].text[0] == '{') {
+    if (count == filled || r->options.format || cells[0].text[0] == '{') {
         format = r->options.format;
         for (size_t i = 0; !format && trace_reader_formats[i]; i++)
-            if (trace_reader_formats[i]->claims(cells, count))
+            if (trace_reader_formats[i]->claims(cells, filled))
                 format = trace_reader_formats[i];
     }
     if (!format) {
@@ -392,6 +393,9 @@ static bool read_header(struct trace_reader *r)
         return trace_reader_reject(r, r->line, "not the header of a known trace format: %s", known);
     }
     r->held = format->lines;
+    if (!format->lines && count > filled)
+        return trace_reader_reject(r, r->line, "the header has %zu columns, at most %d are read",
+                                   count, TRACE_READER_COLUMNS_MAX);
     if (!format->lines && !format->columns(r, cells, count))
         return false;
     r->column_count = format->lines ? 1 : count;

@@ -245,6 +245,23 @@ START_TEST(headers)
 }
 END_TEST
 
+/* A stated format does not make a header fit that has more columns than are read. */
+START_TEST(too_many_columns_of_any_format)
+{
+    static const char wide[] = "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s\n1,1,1\n";
+    for (size_t i = 0; trace_reader_formats[i]; i++) {
+        if (trace_reader_formats[i]->lines)
+            continue;
+        struct reading got;
+        read_text(&got, wide, sizeof wide - 1,
+                  (struct trace_reader_options){.format = trace_reader_formats[i]});
+        ck_assert(!got.opened);
+        traffic_expect_error(&got.errors, 1, 1, "the header has 19 columns, at most 16 are read");
+        errors_free(&got.errors);
+    }
+}
+END_TEST
+
 START_TEST(optional_columns)
 {
     static const char text[] = "arrival_s,prompt_tokens,output_tokens,turn,class,session\n"
@@ -434,6 +451,7 @@ int main(void)
                                   optional_columns,
                                   errors_are_capped,
                                   without_line_ends,
+                                  too_many_columns_of_any_format,
                                   gzip_whole_cut_and_damaged,
                                   files_that_are_none,
                                   azure_public_hours,
