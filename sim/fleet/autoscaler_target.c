@@ -52,6 +52,28 @@ const struct field autoscaler_target_fields[] = {
     {0},
 };
 
+const struct field autoscaler_target_case_fields[] = {
+    {.name = "tolerance",
+     .kind = FIELD_REAL,
+     .unit = UNIT_FRACTION,
+     .offset = offsetof(struct autoscaler_target_config, tolerance),
+     .fallback = "10 %",
+     .max = 1,
+     .doc = "No change while signal / target is within 1 ± this"},
+    {.kind = FIELD_INLINE,
+     .offset = offsetof(struct autoscaler_target_config, behavior),
+     .fields = behavior_fields},
+    {.name = "scale_down_limit",
+     .kind = FIELD_REAL,
+     .unit = UNIT_FRACTION,
+     .flags = FIELD_MIN_OPEN,
+     .offset = offsetof(struct autoscaler_target_config, behavior.scale_down_limit),
+     .fallback = "80 %",
+     .max = 1,
+     .doc = BEHAVIOR_DOWN_LIMIT_DOC},
+    {0},
+};
+
 struct target_state {
     const struct autoscaler_target_config *config; /* borrowed */
     enum autoscaler_target_metric metric;

@@ -36,5 +36,7 @@ const char *autoscaler_target_refuse(const void *config);
 
 /* `metric`, `target` and `tolerance`, for FIELD_INLINE at offset 0. */
 extern const struct field autoscaler_target_fields[];
+/* The rest of the table of a policy with one metric of its own (kv, queue): all but its target. */
+extern const struct field autoscaler_target_case_fields[];
 
 #endif

@@ -21,6 +21,6 @@ static const struct router_type least_loaded = {
 
 const struct variant router_least_loaded_variant = {
     .name = "least_loaded",
-    .doc = "Fewest requests running or waiting; ties rotate",
+    .doc = "Fewest requests running or waiting; ties go to the replica least recently sent one",
     .ops = &least_loaded,
 };

@@ -105,17 +105,6 @@ static void check_price(struct check *c, const struct pool_config *pool, size_t 
     }
 }
 
-/* Names become columns of CSV files. */
-static bool name_is_plain(const char *name)
-{
-    for (const char *p = name; *p != '\0'; p++) {
-        if ((unsigned char)*p < ' ' || *p == 127 || *p == ',' || *p == '"') {
-            return false;
-        }
-    }
-    return name[0] != '\0';
-}
-
 static void check_pools(struct check *c, const struct run_config *config)
 {
     char path[PATH_MAX_TEXT];
@@ -126,7 +115,7 @@ static void check_pools(struct check *c, const struct run_config *config)
                 REFUSE(c, pool_path(path, i, "name"), "two pools are called '%s'", pool->name);
             }
         }
-        if (!name_is_plain(pool->name) || strcmp(pool->name, "all") == 0) {
+        if (!workload_name_is_plain(pool->name) || strcmp(pool->name, "all") == 0) {
             REFUSE(
                 c, pool_path(path, i, "name"),
                 "a pool cannot be called '%s': a name is not empty, not 'all', and has no commas, "

@@ -120,14 +120,18 @@ struct workload {
 
 /* ---- opening ---- */
 
-/* A name is a cell of the trace format and of the CSV outputs. */
-static bool name_check(const struct workload_config *config, const struct site *site)
+bool workload_name_is_plain(const char *name)
 {
-    const char *name = config->classes[site->class_index]->name;
     bool plain = name[0] != '\0';
     for (const char *p = name; *p; p++)
         plain = plain && *p != ',' && *p != '"' && (unsigned char)*p >= ' ' && *p != 0x7f;
-    if (!plain) {
+    return plain;
+}
+
+static bool name_check(const struct workload_config *config, const struct site *site)
+{
+    const char *name = config->classes[site->class_index]->name;
+    if (!workload_name_is_plain(name)) {
         site_error(site, "name",
                    "a name is not empty and has no commas, quotes or control "
                    "characters");

@@ -35,6 +35,10 @@ struct workload_config {
     int64_t horizon_ps;   /* arrivals stop before it; TIME_NONE: last trace arrival + 1 ps */
 };
 
+/* Whether a name can be a cell of the trace format and of the CSV outputs: not empty, no commas,
+ * quotes or control characters. */
+bool workload_name_is_plain(const char *name);
+
 struct workload;
 
 /* Opens every class; scans traces once from end to end, so that every bad row is reported now. On
