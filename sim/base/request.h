@@ -5,7 +5,13 @@
 #include <stdint.h>
 
 #include "sim/base/time.h"
+#include "sim/base/token_hashes.h"
 
+/* What its tokens are matters to prefix caches only. The first shared_tokens of the prompt are
+ * those of a prompt that many requests share. Behind them `hashes` name the tokens as far as they
+ * go (prompt, then outputs; with hashes nothing is shared), or else all tokens, outputs included,
+ * are those of a stream that other requests may continue: a conversation. What neither names is
+ * like nothing else. */
 struct request {
     uint64_t id;        /* 0, 1, 2 … in order of arrival (ties: class, then number in class) */
     int64_t arrival_ps; /* since the scenario's start */
@@ -15,6 +21,11 @@ struct request {
     uint32_t turn;          /* within its session, from 0 */
     int32_t priority;       /* smaller goes first, where the engine's scheduling_policy says so */
     int64_t session;        /* -1: none */
+    uint64_t stream;        /* of the tokens behind the shared ones; 0: like nobody else's */
+    uint32_t shared_prompt;      /* which prompt is shared, if shared_tokens > 0 */
+    uint32_t shared_tokens;      /* ≤ prompt_tokens */
+    struct token_hashes *hashes; /* NULL: none. Owned by whoever holds the request; the fleet gives
+                                    them back when the request has ended */
 };
 
 enum outcome {
