@@ -170,8 +170,15 @@ struct metrics_class_summary {
 
 struct metrics_check {
     const char *name;
-    bool ok;
+    int32_t ok;         /* 1: it holds; else 0 */
     const char *detail; /* one line with the numbers */
+};
+
+/* A bin of a latency histogram of the whole run, all pools together. */
+struct metrics_bin {
+    uint32_t quantity; /* 0 ttft, 1 tpot, 2 itl, 3 e2e, 4 queue */
+    int64_t low_ps, high_ps;
+    uint64_t count;
 };
 
 struct metrics;
@@ -231,6 +238,9 @@ const struct metrics_scale_event *metrics_scale_events(const struct metrics *m, 
 const struct metrics_summary *metrics_summaries(const struct metrics *m);
 /* After metrics_finish. One row per class. */
 const struct metrics_class_summary *metrics_class_summaries(const struct metrics *m);
+/* After metrics_finish. Fills bins (NULL: only counts them), by quantity and rising, and returns
+ * how many there are. */
+size_t metrics_bins(const struct metrics *m, struct metrics_bin *bins);
 
 /* A quantile q of count values can be defended when at least one value lies above it on average:
  * count · (1 − q) ≥ 1; p99 needs 100 values. Tables mark the others. */
@@ -253,6 +263,8 @@ extern const struct column metrics_hour_columns[];
 extern const struct column metrics_scaling_columns[];
 extern const struct column metrics_summary_columns[];
 extern const struct column metrics_class_columns[];
+extern const struct column metrics_bin_columns[];
+extern const struct column metrics_check_columns[];
 /* Of struct request_record (sim/base/request.h): class and pool as indices. */
 extern const struct column metrics_request_columns[];
 

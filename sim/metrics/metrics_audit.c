@@ -250,3 +250,11 @@ const struct metrics_check *metrics_audit(struct metrics *m, bool drained, size_
     }
     return m->checks;
 }
+
+const struct column metrics_check_columns[] = {
+    {"name", COLUMN_TEXT, offsetof(struct metrics_check, name), "", "check", "What must agree."},
+    {"ok", COLUMN_INT32, offsetof(struct metrics_check, ok), "1", "holds", "1 if it does, else 0."},
+    {"detail", COLUMN_TEXT, offsetof(struct metrics_check, detail), "", "numbers",
+     "Both sides, with their numbers."},
+    {0},
+};

@@ -17,6 +17,7 @@ struct output {
     const char **pool_names;    /* owned */
     const char **summary_names; /* owned: "all", then the pools */
     const char **class_names;   /* owned */
+    struct metrics_bin *bins;   /* owned; NULL: an unfinished run */
 };
 
 static void names_fill(struct output *o, const struct run *run)
@@ -39,6 +40,7 @@ static void names_free(struct output *o)
     free(o->pool_names);
     free(o->summary_names);
     free(o->class_names);
+    free(o->bins);
 }
 
 const struct trace_table run_tables[RUN_TABLE_COUNT] = {
@@ -76,6 +78,19 @@ const struct trace_table run_tables[RUN_TABLE_COUNT] = {
                            .columns = metrics_class_columns,
                            .row_size = sizeof(struct metrics_class_summary),
                            .dimension = "class"},
+    [RUN_TABLE_LATENCY] = {.group = "latency",
+                           .doc = "The histograms behind the summary's percentiles: counts of "
+                                  "values between two edges.",
+                           .shape = TRACE_LIST,
+                           .columns = metrics_bin_columns,
+                           .row_size = sizeof(struct metrics_bin),
+                           .dimension = "bin"},
+    [RUN_TABLE_AUDIT] = {.group = "audit",
+                         .doc = "The sums that must agree, each counted in two ways.",
+                         .shape = TRACE_LIST,
+                         .columns = metrics_check_columns,
+                         .row_size = sizeof(struct metrics_check),
+                         .dimension = "check"},
     [RUN_TABLE_REQUESTS] = {.group = "requests",
                             .doc = "One row per request, in order of arrival; class and pool are "
                                    "indices. Only with `output: {requests: true}`.",
@@ -95,6 +110,14 @@ static struct trace_table *add_table(struct output *o, enum run_table which, con
     return table;
 }
 
+static void latency_fill(struct output *o, const struct metrics *m)
+{
+    size_t bins = metrics_bins(m, NULL);
+    o->bins = memory_alloc((bins + 1) * sizeof *o->bins);
+    metrics_bins(m, o->bins);
+    add_table(o, RUN_TABLE_LATENCY, o->bins, bins);
+}
+
 static void tables_fill(struct output *o, const struct run *run)
 {
     const struct metrics *m = run->metrics;
@@ -110,6 +133,11 @@ static void tables_fill(struct output *o, const struct run *run)
             o->summary_names;
         add_table(o, RUN_TABLE_CLASSES, metrics_class_summaries(m), run_class_count(run))->labels =
             o->class_names;
+        latency_fill(o, m);
+        size_t checks;
+        bool ok;
+        const struct metrics_check *audit = run_audit(run, &checks, &ok);
+        add_table(o, RUN_TABLE_AUDIT, audit, checks);
     }
 }
 
