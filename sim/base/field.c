@@ -204,6 +204,12 @@ static bool real_parse(const struct field *field, const char *text, double *valu
     return true;
 }
 
+/* Whether the text is a number and nothing else. */
+static bool bare_is(const char *text)
+{
+    return text[strspn(text, "0123456789+-.eE_ ")] == '\0';
+}
+
 static bool time_parse(const struct field *field, const char *text, int64_t *value, char *why,
                        size_t why_size)
 {
@@ -215,6 +221,12 @@ static bool time_parse(const struct field *field, const char *text, int64_t *val
         return refuse(text, "too large", why, why_size);
     if (!range_check(field, time_seconds(parsed), text, why, why_size))
         return false;
+    if (field->bare_max > 0 && time_seconds(parsed) > field->bare_max && bare_is(text)) {
+        snprintf(why, why_size,
+                 "%.*s without a unit is in seconds: write '%.*s s' or, say, '%.*s ms'", QUOTED_MAX,
+                 text, QUOTED_MAX, text, QUOTED_MAX, text);
+        return false;
+    }
     *value = parsed;
     return true;
 }

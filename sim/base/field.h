@@ -59,6 +59,8 @@ struct field {
                              fields have their own; a LIST is empty) */
     double min, max;      /* INT and REAL in .unit, TIME in s, LIST: count; both 0: no range (only
                              "> 0" with MIN_OPEN); max below min: no upper limit */
+    double bare_max;      /* TIME: a number without a unit above this many seconds is refused, for
+                             it was most likely meant in another unit; 0: any will do */
     const char *doc;      /* one line, what it means */
     const char *const *choices;            /* CHOICE: NULL-terminated */
     const struct field *fields;            /* STRUCT */

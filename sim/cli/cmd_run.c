@@ -7,6 +7,7 @@
 #include "sim/cli/report.h"
 #include "sim/cli/result.h"
 #include "sim/cli/setup.h"
+#include "sim/cli/stale.h"
 
 struct run_values {
     struct options_list sets;
@@ -73,7 +74,7 @@ static int finish(struct run *run, const struct run_values *values, const char *
         written = result_hourly_write(run, values->hourly, errors) && written;
     if (!values->json && output && written)
         printf("written: %s\n", output);
-    return ok && written ? COMMAND_OK : COMMAND_FAILURE;
+    return ok && written && errors->error_count == 0 ? COMMAND_OK : COMMAND_FAILURE;
 }
 
 static int run_with(const struct run_values *values, const char *scenario, struct arena *arena,
@@ -94,6 +95,8 @@ static int run_with(const struct run_values *values, const char *scenario, struc
                                      {paths.export_trace, false}};
     bool writable = setup_targets_check(targets, 4, run, values->force, errors);
     int code = run ? COMMAND_FAILURE : COMMAND_BAD_INPUT;
+    for (size_t i = 0; run && writable && i < sizeof targets / sizeof *targets; i++)
+        stale_remove(targets[i].path, errors);
     if (run && writable) {
         bool ok =
             !paths.export_trace || run_export_trace(run, paths.export_trace, paths.force, errors);

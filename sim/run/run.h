@@ -54,7 +54,8 @@ struct run_options {
     void *progress_self;
 };
 
-/* Runs it. False (with errors) when a file could not be read or written on the way. */
+/* Runs it. False (with errors) when it could not be carried to its end. A requests_path that could
+ * not be written is an error too, but the results are there: the answer is true. */
 bool run_simulate(struct run *run, const struct run_options *options, struct errors *errors);
 
 /* What a run cost to simulate. wall_s and peak_rss_bytes are the only figures that may differ

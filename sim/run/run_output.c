@@ -185,6 +185,10 @@ bool run_write(struct run *run, const char *path, bool force, struct errors *err
     if (run->stream != NULL) {
         ok = trace_stream_close(run->stream, &o.trace, errors);
         run->stream = NULL;
+        if (!ok && trace_write(&o.trace, path, force, errors)) { /* much smaller: it may fit */
+            errors_add(errors, SEVERITY_WARNING, NULL, "%s holds all but the rows of `requests`",
+                       path);
+        }
     } else {
         ok = trace_write(&o.trace, path, force, errors);
     }

@@ -1,15 +1,14 @@
 /* The event loop. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "sim/base/check.h"
 #include "sim/engine/sequence.h"
 #include "sim/run/clients.h"
 #include "sim/run/run_internal.h"
+#include "sim/run/run_rows.h"
 
 enum run_timer {
     TIMER_EDGE = FLEET_TIMER_COUNT, /* an interval of the output ends */
@@ -302,66 +301,6 @@ static struct fleet *fleet_make(struct run *run, const struct obs_sink *sinks, s
     return fleet_create(&config, &run->queue);
 }
 
-/* The per-request rows that were asked for: a CSV, the HDF5 group, both or none. */
-struct rows {
-    struct run *run;
-    struct request_log log;
-    FILE *csv;
-};
-
-static void rows_take(void *self, const struct request_record *record)
-{
-    struct rows *rows = self;
-    const struct run_config *config = &rows->run->config;
-    if (rows->csv != NULL) {
-        request_log_csv_row(
-            rows->csv, record, config_class(config, record->request.class_index)->traffic.name,
-            record->pool == UINT32_MAX ? "" : config_pool(config, record->pool)->name);
-    }
-    if (rows->run->stream != NULL) {
-        trace_stream_append(rows->run->stream, record);
-    }
-}
-
-static bool rows_open(struct rows *rows, struct run *run, const struct run_options *options,
-                      struct errors *errors)
-{
-    rows->run = run;
-    if (options->requests_path != NULL) {
-        if (!trace_target_is_device(options->requests_path) &&
-            !trace_target_check(options->requests_path, options->force, errors)) {
-            return false;
-        }
-        rows->csv = fopen(options->requests_path, "w");
-        if (rows->csv == NULL) {
-            errors_add(errors, SEVERITY_ERROR, NULL, "cannot write %s: %s", options->requests_path,
-                       strerror(errno));
-            return false;
-        }
-        request_log_csv_header(rows->csv);
-    }
-    if (run->config.output.requests && options->output_path != NULL) {
-        run->stream = run_output_stream(run, options->output_path, options->force, errors);
-        if (run->stream == NULL) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool rows_close(struct rows *rows, const char *path, struct errors *errors)
-{
-    bool ok = true;
-    if (rows->csv != NULL) {
-        ok = !ferror(rows->csv);
-        ok = fclose(rows->csv) == 0 && ok;
-        if (!ok) {
-            errors_add(errors, SEVERITY_ERROR, NULL, "%s: could not be written in full", path);
-        }
-    }
-    return ok;
-}
-
 static void loop_begin(struct loop *loop)
 {
     struct run *run = loop->run;
@@ -407,20 +346,17 @@ static bool clients_make(struct loop *loop)
 
 bool run_simulate(struct run *run, const struct run_options *options, struct errors *errors)
 {
-    struct rows rows = {0};
-    if (!rows_open(&rows, run, options, errors)) {
-        rows_close(&rows, options->requests_path, errors);
+    struct run_rows rows;
+    if (!run_rows_open(&rows, run, options, errors)) {
         return false;
     }
-    bool with_rows = rows.csv != NULL || run->stream != NULL;
     run->metrics = metrics_make(run);
     run_plan_publish(run);
     digest_init(&run->digest);
     struct obs_sink sinks[4] = {metrics_sink(run->metrics),
                                 {.take = digest_take, .self = &run->digest, .kinds = DIGEST_KINDS}};
     size_t sink_count = 2;
-    if (with_rows) {
-        request_log_init(&rows.log, rows_take, &rows);
+    if (rows.wanted) {
         sinks[sink_count++] = request_log_sink(&rows.log);
     }
     event_queue_init(&run->queue, 1);
@@ -439,10 +375,8 @@ bool run_simulate(struct run *run, const struct run_options *options, struct err
     run->wall_s = wall_s - loop.began_s;
     report_progress(&loop, wall_s, true);
     clients_free(&loop.clients);
-    if (with_rows) {
-        request_log_free(&rows.log);
-    }
-    return rows_close(&rows, options->requests_path, errors) && !loop.failed;
+    run_rows_close(&rows, !loop.failed, errors);
+    return !loop.failed;
 }
 
 uint64_t run_met_cold_start(const struct run *run)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/check.h"
@@ -215,6 +216,14 @@ static bool check_config(const struct trace_config *c, const struct traffic_conf
     return ok;
 }
 
+/* Whether two paths name one file, however they are spelled. */
+static bool same_file(const char *a, const char *b)
+{
+    struct stat first, second;
+    return strcmp(a, b) == 0 || (stat(a, &first) == 0 && stat(b, &second) == 0 &&
+                                 first.st_dev == second.st_dev && first.st_ino == second.st_ino);
+}
+
 /* The classes beside this one that read the same file and so take the rows of their own name. */
 static const char **other_classes(const struct arrivals_setup *setup, const char *file)
 {
@@ -226,7 +235,7 @@ static const char **other_classes(const struct arrivals_setup *setup, const char
         if (i == setup->site.class_index || other->arrivals.type != &arrivals_trace_variant)
             continue;
         const struct trace_config *c = other->arrivals.config;
-        if (strcmp(c->file, file) == 0)
+        if (same_file(c->file, file))
             names[count++] = other->name;
     }
     return names;

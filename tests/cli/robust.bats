@@ -55,11 +55,13 @@ refused_output() {
     [ -p pipe ]
     wait
   done
-  for option in --requests --export-trace; do
-    refused_output "cannot be written: No space left on device" --no-output "$option" /dev/full ||
-      refused_output "could not be written in full" --no-output "$option" /dev/full
-    [ -c /dev/full ]
-  done
+  refused_output "cannot be written: No space left on device" --no-output --export-trace /dev/full ||
+    refused_output "could not be written in full" --no-output --export-trace /dev/full
+  [ -c /dev/full ]
+  fs_run run small.yaml --quiet --no-output --requests /dev/full
+  assert_status 1
+  assert_stderr_has "cannot write /dev/full: No space left on device"
+  [ -c /dev/full ]
   fs_run run small.yaml --quiet --no-output --hourly /dev/full
   assert_status 1
   assert_stderr_has "No space left on device"
@@ -160,4 +162,56 @@ refused_output() {
   fs_run check small.yaml --set "$pool={tensor: 65536, pipeline: 65536, attention_data: 65536}"
   assert_status 2
   assert_stderr_has "GPUs of one replica"
+}
+
+# A limit on the size of files stands for a disk that fills up while the run goes on.
+limited() {
+  local kilobytes=$1
+  shift
+  status=0
+  (trap '' XFSZ && ulimit -f "$kilobytes" && "$FLEETSIM_BIN" run small.yaml --quiet "$@") \
+    >out.txt 2>err.txt || status=$?
+  output=$(<out.txt) stderr=$(<err.txt)
+}
+
+@test "request rows that no longer fit cost the rows, never the result" {
+  limited 1000 --set horizon='200 min' --requests rows.csv -o a.h5
+  assert_status 1
+  assert_stderr_has "cannot write rows.csv: File too large"
+  assert_output_has "written: a.h5"
+  assert_absent rows.csv
+  "$FLEETSIM_BIN" run small.yaml --quiet --set horizon='200 min' -o whole.h5 >out.txt
+  assert_same_bytes a.h5 whole.h5
+  [ "$(find . -name '*.tmp-*' | wc -l)" -eq 0 ]
+
+  limited 300 --set horizon='100 min' --set output.trace_interval='10 min' --set output.requests=true -o b.h5
+  assert_status 1
+  assert_stderr_has "cannot write b.h5: File too large"
+  assert_stderr_has "b.h5 holds all but the rows"
+  "$FLEETSIM_PYTHON" -c 'import h5py; f = h5py.File("b.h5"); assert "requests" not in f and f["meta/complete"][()] == 1'
+  [ "$(find . -name '*.tmp-*' | wc -l)" -eq 0 ]
+}
+
+@test "an existing file of rows survives a run that cannot write its own" {
+  echo old >rows.csv
+  limited 1000 --set horizon='200 min' --requests rows.csv --force --no-output
+  assert_status 1
+  [ "$(cat rows.csv)" = old ]
+}
+
+@test "what a killed run left beside its name goes an hour later, and only that" {
+  sh -c 'exit 0' &
+  dead=$!
+  wait "$dead"
+  mkdir results
+  touch -d '2 hours ago' "results/a.h5.tmp-$dead" "results/a.h5.part.tmp-$dead" "results/a.h5.tmp-$$" \
+    "results/b.h5.tmp-$dead" "results/a.h5.tmp-x"
+  touch "results/a.h5.part.tmp-${dead}1"
+  fs_run run small.yaml --quiet -o results/a.h5
+  assert_status 0
+  assert_stderr_has "removed results/a.h5.tmp-$dead, left by a run that was killed"
+  assert_absent "results/a.h5.tmp-$dead"
+  assert_absent "results/a.h5.part.tmp-$dead"
+  [ -e "results/a.h5.tmp-$$" ] && [ -e "results/b.h5.tmp-$dead" ] && [ -e results/a.h5.tmp-x ]
+  [ -e "results/a.h5.part.tmp-${dead}1" ]
 }

@@ -68,3 +68,22 @@ PY
     --requests r.csv >/dev/null
   [ "$(cut -d, -f5 r.csv | paste -sd ' ')" = "arrival_s 0 0.5 1" ]
 }
+
+@test "one trace under two spellings is one trace: each class takes its own rows" {
+  printf 'arrival_s,prompt_tokens,output_tokens,class\n0,100,10,a\n1,101,10,b\n2,102,10,a\n' >a.csv
+  cat >two.yaml <<'YAML'
+name: two
+workload:
+  - {name: a, arrivals: {process: trace, file: a.csv, format: fleetsim}}
+  - {name: b, arrivals: {process: trace, file: ./a.csv, format: fleetsim}}
+fleet:
+  pools:
+    - name: main
+      step_time: {model: constant, step: 20 ms}
+      capacity: 5 /s
+      autoscaler: {policy: static, replicas: 1}
+YAML
+  fs_run compare two.yaml --quiet --variant x: --variant y:workload[1].arrivals.file=a.csv
+  assert_status 0
+  assert_output_has "arrivals: identical in all 2: 3 requests"
+}

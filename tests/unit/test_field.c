@@ -103,6 +103,18 @@ START_TEST(ranges_bind_where_they_are_stated)
 }
 END_TEST
 
+START_TEST(a_time_that_needs_its_unit)
+{
+    const struct field time = {.name = "f", .kind = FIELD_TIME, .max = 3600, .bare_max = 10};
+    ck_assert_int_eq(expect_integer(&time, "10"), 10 * PS_PER_SECOND);
+    ck_assert_int_eq(expect_integer(&time, "50 s"), 50 * PS_PER_SECOND);
+    ck_assert_int_eq(expect_integer(&time, "50 ms"), 50 * PS_PER_SECOND / 1000);
+    expect_refused(&time, "50", "50 without a unit is in seconds: write '50 s' or, say, '50 ms'");
+    expect_refused(&time, " 1e3 ", "without a unit");
+    expect_refused(&time, "4000", "must be at most");
+}
+END_TEST
+
 START_TEST(numbers_say_what_they_are_not)
 {
     const struct field whole = {.name = "f", .kind = FIELD_INT};
@@ -283,7 +295,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {defaults_fill_every_kind,
+    const TTest *const tests[] = {a_time_that_needs_its_unit,
+                                  defaults_fill_every_kind,
                                   inline_fields_are_found_at_their_offset,
                                   ranges_bind_where_they_are_stated,
                                   numbers_say_what_they_are_not,
