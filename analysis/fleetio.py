@@ -14,9 +14,11 @@ import sys
 from pathlib import Path
 
 SCHEMA_VERSION = 1
-GROUPS = ("hourly", "fleet", "scaling", "summary", "classes")
+TEXT_GROUPS = ("meta", "scenario")  # scalars and texts: dictionaries of Run
+QUANTITIES = ("ttft", "tpot", "itl", "e2e", "queue")  # latency/quantity counts in this order
 DEBIAN_PACKAGES = {"h5py": "python3-h5py", "numpy": "python3-numpy", "xarray": "python3-xarray",
-                   "netCDF4": "python3-netcdf4", "matplotlib": "python3-matplotlib"}
+                   "netCDF4": "python3-netcdf4", "matplotlib": "python3-matplotlib",
+                   "plotly": "python3-plotly"}
 EXIT_MISSING = 77
 
 
@@ -40,8 +42,8 @@ class FileError(Exception):
 
 
 class Run:
-    """One run. Groups are attributes (hourly, fleet, scaling, summary, classes, and requests where
-    it was written), each an xarray.Dataset in memory; meta and scenario are dictionaries."""
+    """One run. Groups are attributes (hourly, fleet, scaling, summary, classes, latency, audit, and
+    what else the file has), each an xarray.Dataset in memory; meta and scenario are dictionaries."""
 
     def __init__(self, path, groups, meta, scenario, title):
         self.path = Path(path)
@@ -75,6 +77,17 @@ class Run:
             drain = drain.isel(pool=0)
         return data.isel(time=(drain.values == 0))
 
+    def distribution(self, quantity):
+        """The histogram of a duration over the whole run, all pools together: lower edges, upper
+        edges (in seconds) and counts, three arrays; empty ones where the file has none.
+        quantity: one of QUANTITIES."""
+        numpy = require("numpy")
+        if "latency" not in self.groups:
+            return numpy.empty(0), numpy.empty(0), numpy.empty(0)
+        bins = self.groups["latency"]
+        bins = bins.isel(bin=(bins["quantity"].values == QUANTITIES.index(quantity)))
+        return bins["low"].values, bins["high"].values, bins["count"].values.astype(float)
+
 
 def _plain(value):
     """A scalar dataset as a Python value."""
@@ -93,8 +106,9 @@ def open_run(path, requests=False):
             meta = {name: _plain(item[()]) for name, item in file["meta"].items()}
             scenario = {name: _plain(item[()]) for name, item in file.get("scenario", {}).items()}
             title = file.attrs.get("title", b"")
-            present = [name for name in GROUPS + (("requests",) if requests else ())
-                       if name in file]
+            present = [name for name, item in file.items()
+                       if isinstance(item, h5py.Group) and name not in TEXT_GROUPS
+                       and (requests or name != "requests")]
     except OSError as reason:
         raise FileError(f"{path}: cannot be read: {reason}") from None
     if meta["schema_version"] != SCHEMA_VERSION:

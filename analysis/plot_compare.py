@@ -5,6 +5,9 @@
       one curve for each variant, over the numbers given
   plot_compare.py -o out.png --x "spare replicas" one.json
       one curve, over the number at the end of each variant's name
+
+--slo 1 draws the limit on the time to first token. PNG, SVG or PDF, by the suffix. As a function:
+plot_compare({"name": [(x, result), …]}, "label") returns a matplotlib Figure.
 """
 import argparse
 import json
@@ -13,9 +16,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import fleetio  # noqa: E402
-
-COLOURS = ["#222222", "#0072B2", "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"]
+import figure as fig  # noqa: E402
 
 
 def curves_over_files(files):
@@ -40,25 +41,32 @@ def curve_over_variants(path):
     return {"": sorted(points, key=lambda point: point[0])}
 
 
-def plot_compare(curves, x_label):
-    """Two panels over the same axis; returns a matplotlib Figure."""
-    fleetio.require("matplotlib")
-    import matplotlib
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-    figure, (cost, wait) = pyplot.subplots(1, 2, figsize=(9, 3.4), constrained_layout=True)
-    for (name, points), colour in zip(curves.items(), COLOURS):
+def plot_compare(curves, x_label, limit=None):
+    """Two panels over the same axis. limit: the SLO on time to first token, in seconds. Returns a
+    matplotlib Figure."""
+    figure, (cost, wait) = fig.pyplot().subplots(1, 2, figsize=(9, 3.8))
+    for number, (name, points) in enumerate(curves.items()):
+        colour, line, mark = fig.SERIES[number % len(fig.SERIES)]
         xs = [x for x, _ in points]
-        cost.plot(xs, [r["cost"]["usd"] for _, r in points], "o-", color=colour, label=name)
-        wait.plot(xs, [r["latency"]["ttft_s"]["p99"] for _, r in points], "o-", color=colour)
-    cost.set(xlabel=x_label, ylabel=r"cost (\$)", ylim=(0, None))
-    wait.set(xlabel=x_label, ylabel="time to first token, p99 (s)", yscale="log")
-    wait.axhline(1, color="#8A8A8A", linestyle=":", linewidth=1)
+        style = {"color": colour, "linestyle": line, "marker": mark, "markersize": 4.5}
+        cost.plot(xs, [r["cost"]["usd"] for _, r in points], label=name, **style)
+        wait.plot(xs, [r["latency"]["ttft_s"]["p99"] for _, r in points], **style)
+    fig.style_axis(cost, "Cost", fig.literal("$"), grid="both")
+    fig.style_axis(wait, "Time to first token, p99", "s (log scale)", grid="both")
+    if limit is not None:
+        wait.axhline(limit, color=fig.INK, linestyle=(0, (4, 3)), linewidth=1.1)
+        wait.annotate(f"SLO {fig.duration(limit)}", (1, limit), (0, 2), ha="right", va="bottom",
+                      xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=8)
+    fig.log_seconds(wait)
     for axis in (cost, wait):
-        axis.grid(color="#DDDDDD", linewidth=0.5)
-        axis.spines[["top", "right"]].set_visible(False)
-    if len(curves) > 1:
-        cost.legend(frameon=False, fontsize=8)
+        axis.set_xlabel(x_label)
+    cost.set_ylim(bottom=0)
+    fig.thousands(cost.yaxis)
+    several = len(curves) > 1
+    if several:
+        figure.legend(handles=cost.get_legend_handles_labels()[0], loc="lower center",
+                      ncol=len(curves), frameon=False, fontsize=8.5)
+    figure.tight_layout(rect=(0, 0.07 if several else 0, 1, 1), w_pad=2)
     return figure
 
 
@@ -67,13 +75,16 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="[X=]FILE.json")
     parser.add_argument("-o", "--output", required=True)
-    parser.add_argument("--x", default="", help="label of the horizontal axis")
+    parser.add_argument("--x", default="", help="label of the horizontal axis, with its unit")
+    parser.add_argument("--slo", type=float, metavar="SECONDS",
+                        help="the limit on the time to first token, as a line")
     arguments = parser.parse_args()
     named = all("=" in file for file in arguments.files)
     if not named and len(arguments.files) > 1:
         parser.error("several files need a number each: 30=b.json")
     read = curves_over_files(arguments.files) if named else curve_over_variants(arguments.files[0])
-    plot_compare(read, arguments.x).savefig(arguments.output, dpi=120)
+    fig.save(plot_compare(read, arguments.x, arguments.slo), arguments.output)
+    print(f"wrote {arguments.output}")
 
 
 if __name__ == "__main__":
