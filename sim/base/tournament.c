@@ -10,8 +10,11 @@
 static void tournament_rebuild(struct tournament *t)
 {
     for (uint32_t node = t->slots - 1; node >= 1; node--) {
-        uint128 left = t->ranks[2 * node], right = t->ranks[2 * node + 1];
-        t->ranks[node] = left < right ? left : right;
+        uint32_t left = 2 * node, right = left + 1;
+        bool first = tournament_rank(t->keys[left], t->winners[left]) <
+                     tournament_rank(t->keys[right], t->winners[right]);
+        t->keys[node] = t->keys[first ? left : right];
+        t->winners[node] = t->winners[first ? left : right];
     }
 }
 
@@ -23,7 +26,8 @@ void tournament_init(struct tournament *t, uint32_t slots)
 
 void tournament_free(struct tournament *t)
 {
-    free(t->ranks);
+    free(t->keys);
+    free(t->winners);
     *t = (struct tournament){0};
 }
 
@@ -35,11 +39,16 @@ void tournament_resize(struct tournament *t, uint32_t slots)
     if (slots == old) {
         return;
     }
-    t->ranks = memory_grow(t->ranks, 2 * (size_t)slots * sizeof *t->ranks);
-    t->ranks[0] = 0; /* not a node; set so that no copy of the array reads an unset word */
-    memmove(&t->ranks[slots], &t->ranks[old], old * sizeof *t->ranks);
-    for (uint32_t slot = old; slot < slots; slot++) {
-        t->ranks[slots + slot] = tournament_rank(TOURNAMENT_IDLE, slot);
+    t->keys = memory_grow(t->keys, 2 * (size_t)slots * sizeof *t->keys);
+    t->winners = memory_grow(t->winners, 2 * (size_t)slots * sizeof *t->winners);
+    t->keys[0] = 0; /* not a node; set so that no copy of the arrays reads an unset word */
+    t->winners[0] = 0;
+    memmove(&t->keys[slots], &t->keys[old], old * sizeof *t->keys);
+    for (uint32_t slot = 0; slot < slots; slot++) {
+        t->winners[slots + slot] = slot;
+        if (slot >= old) {
+            t->keys[slots + slot] = TOURNAMENT_IDLE;
+        }
     }
     t->slots = slots;
     tournament_rebuild(t);

@@ -13,11 +13,11 @@ typedef unsigned __int128 uint128;
 #define TOURNAMENT_IDLE ((uint64_t)INT64_MAX)
 
 /* A complete binary tree in heap order: node 1 is the champion, node i has the children 2i and
- * 2i + 1, slot s is the leaf slots + s. A node holds its winner's rank: the key above 64 bits of
- * slot, so that one comparison decides a match, ties included. */
+ * 2i + 1, slot s is the leaf slots + s. A node holds its winner: the key, and whose it is. */
 struct tournament {
-    uint32_t slots; /* ≥ 1 */
-    uint128 *ranks; /* owned; [2 · slots] */
+    uint32_t slots;    /* ≥ 1 */
+    uint64_t *keys;    /* owned; [2 · slots] */
+    uint32_t *winners; /* owned; [2 · slots] */
 };
 
 /* All slots idle. */
@@ -26,6 +26,7 @@ void tournament_free(struct tournament *t);
 /* More slots, the new ones idle; keeps the old keys. Allocates. */
 void tournament_resize(struct tournament *t, uint32_t slots);
 
+/* Key and slot as one number: one comparison decides a match, ties included. */
 static inline uint128 tournament_rank(uint64_t key, uint32_t slot)
 {
     return (uint128)key << 64 | slot;
@@ -33,26 +34,38 @@ static inline uint128 tournament_rank(uint64_t key, uint32_t slot)
 
 static inline void tournament_set(struct tournament *t, uint32_t slot, uint64_t key)
 {
-    uint128 *ranks = t->ranks, winner = tournament_rank(key, slot);
-    uint64_t node = (uint64_t)t->slots + slot;
-    ranks[node] = winner;
+    uint64_t *keys = t->keys, node = (uint64_t)t->slots + slot;
+    uint32_t *winners = t->winners;
+    uint128 winner = tournament_rank(key, slot);
+    bool lower = key < keys[node];
+    keys[node] = key;
+    if (lower) { /* wins its way up until somebody stands there who is better still */
+        while (node > 1 && winner < tournament_rank(keys[node >> 1], winners[node >> 1])) {
+            node >>= 1;
+            keys[node] = key;
+            winners[node] = slot;
+        }
+        return;
+    }
     /* A sibling on the way up holds the winner of its own subtree, so replaying one path is enough,
-     * to the root without looking whether anything still changes: the outcome of a match is a coin
-     * toss to the predictor, but selecting the smaller number takes no branch. */
+     * to the root without looking whether anything still changes: it is nearly always the champion
+     * whose key rises. The outcome of a match is a coin toss to the predictor, but selecting the
+     * smaller number takes no branch. */
     while (node > 1) {
-        uint128 rival = ranks[node ^ 1];
+        uint128 rival = tournament_rank(keys[node ^ 1], winners[node ^ 1]);
         winner = rival < winner ? rival : winner;
         node >>= 1;
-        ranks[node] = winner;
+        keys[node] = (uint64_t)(winner >> 64);
+        winners[node] = (uint32_t)winner;
     }
 }
 static inline uint32_t tournament_winner(const struct tournament *t)
 {
-    return (uint32_t)t->ranks[1];
+    return t->winners[1];
 }
 static inline uint64_t tournament_key(const struct tournament *t)
 {
-    return (uint64_t)(t->ranks[1] >> 64);
+    return t->keys[1];
 }
 
 #endif
