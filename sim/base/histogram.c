@@ -8,8 +8,19 @@ enum { SUB_BUCKETS = 1 << HISTOGRAM_SUB_BITS };
 void histogram_init(struct histogram *h)
 {
     memset(h, 0, sizeof(*h));
-    h->min = INT64_MAX;
-    h->max = INT64_MIN;
+    histogram_init_zeroed(h);
+}
+
+void histogram_clear(struct histogram *h)
+{
+    if (h->count > 0) {
+        uint32_t first = histogram_bucket((uint64_t)h->min);
+        uint32_t last = histogram_bucket((uint64_t)h->max);
+        memset(&h->buckets[first], 0, (last - first + 1) * sizeof h->buckets[0]);
+    }
+    h->count = h->overflow = 0;
+    h->sum = 0;
+    histogram_init_zeroed(h);
 }
 
 int64_t histogram_bucket_low(uint32_t bucket)

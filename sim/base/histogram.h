@@ -32,6 +32,14 @@ static inline uint32_t histogram_bucket(uint64_t value)
 }
 
 void histogram_init(struct histogram *h);
+/* The same for memory that is zero already: 58 KB are not touched before there is need. */
+static inline void histogram_init_zeroed(struct histogram *h)
+{
+    h->min = INT64_MAX;
+    h->max = INT64_MIN;
+}
+/* Empty again; costs no more than the buckets between the least value and the greatest. */
+void histogram_clear(struct histogram *h);
 /* Adds the value n times. */
 static inline void histogram_add_n(struct histogram *h, int64_t value, uint64_t n)
 {

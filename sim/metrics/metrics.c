@@ -16,20 +16,24 @@ static size_t interval_count(int64_t horizon_ps, int64_t interval_ps)
     return (size_t)((horizon_ps - 1) / interval_ps) + 1;
 }
 
-void metrics_set_init(struct metrics_set *set)
+void metrics_set_clear(struct metrics_set *set)
 {
-    histogram_init(&set->ttft);
-    histogram_init(&set->tpot);
-    histogram_init(&set->itl);
-    histogram_init(&set->e2e);
-    histogram_init(&set->queue);
+    histogram_clear(&set->ttft);
+    histogram_clear(&set->tpot);
+    histogram_clear(&set->itl);
+    histogram_clear(&set->e2e);
+    histogram_clear(&set->queue);
 }
 
 static struct metrics_set *sets_create(size_t count)
 {
     struct metrics_set *sets = memory_zero(count, sizeof *sets);
     for (size_t i = 0; i < count; i++) {
-        metrics_set_init(&sets[i]);
+        histogram_init_zeroed(&sets[i].ttft);
+        histogram_init_zeroed(&sets[i].tpot);
+        histogram_init_zeroed(&sets[i].itl);
+        histogram_init_zeroed(&sets[i].e2e);
+        histogram_init_zeroed(&sets[i].queue);
     }
     return sets;
 }
@@ -764,7 +768,7 @@ void metrics_roll(struct metrics *m, int64_t edge_ps)
     }
     struct metrics_set *recycled = m->current.sets;
     for (size_t p = 0; p < m->pool_count; p++) {
-        metrics_set_init(&recycled[p]);
+        metrics_set_clear(&recycled[p]);
     }
     m->current = m->next;
     m->next.sets = recycled;

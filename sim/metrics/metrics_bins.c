@@ -34,7 +34,8 @@ size_t metrics_bins(const struct metrics *m, struct metrics_bin *bins)
     size_t count = 0;
     for (int q = 0; q < QUANTITIES; q++) {
         const struct histogram *h = histogram_of(m, q);
-        for (uint32_t b = 0; b < HISTOGRAM_BUCKETS; b++) {
+        uint32_t end = h->count > 0 ? histogram_bucket((uint64_t)h->max) + 1 : 0;
+        for (uint32_t b = end > 0 ? histogram_bucket((uint64_t)h->min) : 0; b < end; b++) {
             if (h->buckets[b] == 0) {
                 continue;
             }

@@ -124,6 +124,7 @@ int64_t metrics_billing_surplus(const struct metrics_pool *pool, int64_t held_ps
 void metrics_rows_close(struct metrics *m, const struct metrics_segment *segment);
 /* Summaries (metrics_rows.c). */
 void metrics_rows_summarise(struct metrics *m);
-void metrics_set_init(struct metrics_set *set);
+/* Empties all histograms of a set. */
+void metrics_set_clear(struct metrics_set *set);
 
 #endif

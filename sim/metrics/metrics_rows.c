@@ -60,7 +60,7 @@ void metrics_rows_close(struct metrics *m, const struct metrics_segment *segment
         hour_latencies(&m->hours_all[row], &segment->sets[0]);
         return;
     }
-    metrics_set_init(m->scratch);
+    metrics_set_clear(m->scratch);
     for (size_t p = 0; p < m->pool_count; p++) {
         set_merge(m->scratch, &segment->sets[p]);
     }

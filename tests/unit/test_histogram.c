@@ -257,6 +257,31 @@ START_TEST(a_ramp_out_of_range_is_a_fault)
 }
 END_TEST
 
+/* By histogram_clear after values at both ends, and of memory that is zero. */
+START_TEST(emptied_like_new)
+{
+    struct histogram *fresh = histogram_new(), *h = histogram_new();
+    struct histogram *zeroed = calloc(1, sizeof *zeroed);
+    ck_assert_ptr_nonnull(zeroed);
+    histogram_init_zeroed(zeroed);
+    ck_same(zeroed, fresh);
+    histogram_clear(h);
+    ck_same(h, fresh);
+    histogram_add(h, 0);
+    histogram_add_n(h, INT64_MAX, 3);
+    histogram_add_ramp(h, 5 * MS, MS, 100, 2);
+    histogram_add(h, -1);
+    histogram_clear(h);
+    ck_same(h, fresh);
+    histogram_add(h, 7 * MS);
+    histogram_clear(h);
+    ck_same(h, fresh);
+    free(fresh);
+    free(h);
+    free(zeroed);
+}
+END_TEST
+
 START_TEST(share_at_most)
 {
     struct histogram *h = histogram_new();
@@ -283,6 +308,7 @@ int main(void)
                                   merging_equals_filling_once,
                                   ramps_equal_single_adds,
                                   a_ramp_out_of_range_is_a_fault,
+                                  emptied_like_new,
                                   share_at_most,
                                   NULL};
     return suite_run("histogram", tests, 60);
