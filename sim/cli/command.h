@@ -39,6 +39,7 @@ extern const struct command cmd_layout_command;
 extern const struct command cmd_levers_command;
 extern const struct command cmd_list_command;
 extern const struct command cmd_cache_command;
+extern const struct command cmd_report_command;
 
 /* NULL-terminated, in the order of the help. */
 extern const struct command *const command_table[];
