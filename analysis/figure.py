@@ -1,7 +1,7 @@
 """What the figures have in common: colours, labels, panels, saving, the command line.
 
-A figure's script has a function that takes an opened run (or sweep) and returns a matplotlib Figure,
-and `main` that is one call of `command` below.
+A figure's script has a function that takes an opened run or sweep and returns a matplotlib
+Figure, and `main` that is one call of `command` below.
 """
 import argparse
 import sys
@@ -174,7 +174,7 @@ def thousands(axis):
 
 
 def header(figure, title, *lines, top=0.992):
-    """A title and lines below it, at the left; returns what is free below (a share of the height)."""
+    """A title and lines below it, at the left; returns the height that is free below."""
     inch = 1 / figure.get_size_inches()[1]
     figure.suptitle(literal(title, 70), x=0.012, y=top, ha="left", va="top", fontsize=15,
                     fontweight="bold")
@@ -209,7 +209,8 @@ def save(figure, target):
 
 def command(doc, what, draw, arguments=None, operand="RUN.h5", opener=fleetio.open_run):
     """The main of a figure's script. what: ends the default name, RUN-what.png ("": RUN.png).
-    draw(opened, options) returns the figure; arguments(parser) adds options. Returns an exit code."""
+    draw(opened, options) returns the figure; arguments(parser) adds options. Returns an exit
+    code."""
     parser = argparse.ArgumentParser(description=doc,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", metavar=operand, help="what fleetsim wrote")

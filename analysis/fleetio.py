@@ -43,7 +43,8 @@ class FileError(Exception):
 
 class Run:
     """One run. Groups are attributes (hourly, fleet, scaling, summary, classes, latency, audit, and
-    what else the file has), each an xarray.Dataset in memory; meta and scenario are dictionaries."""
+    what else the file has), each an xarray.Dataset in memory; meta and scenario are
+    dictionaries."""
 
     def __init__(self, path, groups, meta, scenario, title):
         self.path = Path(path)

@@ -2,8 +2,8 @@
 """Draws how long requests waited, from a run's HDF5 file alone.
 
 Above, the distributions over the whole run, from the histograms in the file: the share at or below
-a duration, and on a logarithmic scale the share above it. Below, percentiles by interval of the time
-to first token, per output token and to the end, with their SLOs.
+a duration, and on a logarithmic scale the share above it. Below, percentiles by interval of the
+time to first token, per output token and to the end, with their SLOs.
 
   plot_latency.py RUN.h5                 writes RUN-latency.png
   plot_latency.py RUN.h5 -o latency.svg  PNG, SVG or PDF, by the suffix
@@ -105,8 +105,8 @@ def plot_latency(run, pool=None):
     free = fig.header(figure, run.name if pool is None else f"{run.name}, pool {pool}", run.title)
     handles = whole.get_legend_handles_labels()[0]
     if handles:
-        figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.06, free - 0.004), ncol=5,
-                      frameon=False, fontsize=8.5)
+        figure.legend(handles=handles, loc="upper left", ncol=5, frameon=False,
+                      bbox_to_anchor=(0.06, free - 0.004), fontsize=8.5)
     figure.align_ylabels(axes)
     return figure
 

@@ -97,8 +97,8 @@ def panel_ttft(page, axis, run):
 
 
 def plot_scaling(run, pool=None, first=None, last=None):
-    """Draws a fleetio.Run; pool: one pool's name, None: all; first, last: hours from the start, None:
-    the whole run. Returns a matplotlib Figure."""
+    """Draws a fleetio.Run; pool: one pool's name, None: all; first, last: hours from the start,
+    None: the whole run. Returns a matplotlib Figure."""
     plt = fig.pyplot()
     hours = fig.intervals(run, fig.check_pool(run, pool))
     figure, axes = plt.subplots(4, 1, figsize=(9.2, 9.6), sharex=True,

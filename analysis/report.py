@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes one HTML page of a run that opens anywhere without a network.
 
-Interactive charts, the summary, the audit, the assumptions and how to get the same numbers again, all
-in one file.
+Interactive charts, the summary, the audit, the assumptions and how to get the same numbers
+again, all in one file.
 
   report.py RUN.h5                   writes RUN.html
   report.py RUN.h5 -o report.html    (`fleetsim report` does the same)
@@ -26,8 +26,9 @@ from figure import compact, dollars, duration, percent  # noqa: E402
 
 EXIT_BAD_INPUT = 2
 # The rows of the short summary: the column tables' own names and definitions come with them.
-SUMMARY = ["arrived", "completed", "refused", "unservable", "cancelled", "in_flight", "tokens_prompt",
-           "tokens_cached", "tokens_output", "tokens_recomputed", "preemptions", "slo_attainment",
+SUMMARY = ["arrived", "completed", "refused", "unservable", "cancelled", "in_flight",
+           "tokens_prompt", "tokens_cached", "tokens_output", "tokens_recomputed", "preemptions",
+           "slo_attainment",
            "gpu_hours_billed", "gpu_hours_starting", "gpu_hours_ready", "gpu_hours_draining",
            "gpu_hours_floor", "gpu_hours_ideal", "gpu_hours_peak", "utilization", "busy_share",
            "usd", "usd_low", "usd_high", "usd_per_mtok_total", "usd_per_mtok_input",
@@ -254,7 +255,8 @@ def report(run):
     if run.complete:
         parts += ["<h2>Summary</h2>\n", summary_tables(run), "<h2>Classes of requests</h2>\n",
                   class_table(run)]
-    parts += ["<h2>By interval</h2>\n<details class=dense><summary>The table</summary>", hourly_table(run),
+    parts += ["<h2>By interval</h2>\n<details class=dense><summary>The table</summary>",
+              hourly_table(run),
               "</details>\n", "<h2>Audit</h2>\n", audit_part(run), "<h2>Assumptions</h2>\n",
               assumptions_part(run), "<h2>The same numbers again</h2>\n", reproduce_part(run)]
     return page(run.name, run.title, "".join(parts), charts)

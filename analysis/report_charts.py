@@ -14,7 +14,8 @@ STATES = [("serving", BLUE), ("idle", SKY), ("draining", GREY), ("loading", ORAN
 PARTS = [("usd_work", "work at full rate", BLUE), ("usd_headroom", "headroom", SKY),
          ("usd_cold_start", "cold starts", ORANGE), ("usd_drain", "draining", GREY),
          ("usd_rounding", "rounding", YELLOW)]
-DURATIONS = [("queue", "to the first step", SKY, "dash"), ("ttft", "to the first token", BLUE, "solid"),
+DURATIONS = [("queue", "to the first step", SKY, "dash"),
+             ("ttft", "to the first token", BLUE, "solid"),
              ("itl", "between tokens", ORANGE, "dot"),
              ("tpot", "per output token", VERMILION, "dashdot"),
              ("e2e", "to the last token", INK, "solid")]
@@ -213,7 +214,8 @@ def waterfall(run):
     rows = [(label, float(total[name].item())) for name, label, _ in PARTS]
     rows = [(label, part) for label, part in rows if part == part]
     texts = [f"${part:,.2f} ({percent(part / usd)})" for _, part in rows] + [f"${usd:,.2f}"]
-    data = [{"type": "waterfall", "orientation": "h", "y": [label for label, _ in rows] + ["billed"],
+    data = [{"type": "waterfall", "orientation": "h",
+             "y": [label for label, _ in rows] + ["billed"],
              "x": numbers([part for _, part in rows] + [0]), "text": texts,
              "textposition": "outside", "hoverinfo": "y+text", "cliponaxis": False,
              "measure": ["relative"] * len(rows) + ["total"], "base": 0,

@@ -115,6 +115,24 @@ load helpers
   assert_status 64
 }
 
+@test "explain knows the columns of the results, with unit and population" {
+  fs_run explain ttft_p99
+  assert_status 0
+  assert_output_has "hourly, fleet, summary, classes"
+  assert_output_has "unit     s"
+  assert_output_has "over     Times to first token"
+  fs_run explain summary.usd
+  assert_status 0
+  assert_output_has "the sum of the intervals'"
+  [ "$("$FLEETSIM_BIN" explain summary/usd)" = "$output" ]
+  fs_run explain ttft_p9
+  assert_status 2
+  assert_output_has "'ttft_p90'"
+  fs_run explain capacity    # a key of a scenario stays one
+  assert_status 0
+  assert_output_has "fleet.pools.capacity"
+}
+
 # FLEETSIM_UPDATE=1 writes the pages anew.
 page_is_current() {
   local page=$FLEETSIM_SOURCE_DIR/docs/$1
@@ -131,6 +149,10 @@ page_is_current() {
 
 @test "docs/output.md is what explain --outputs prints" {
   page_is_current output.md --outputs
+}
+
+@test "docs/glossary.md is what explain --glossary prints" {
+  page_is_current glossary.md --glossary
 }
 
 @test "docs/output.md knows every group, column and JSON key of a real run" {
