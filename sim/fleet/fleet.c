@@ -55,19 +55,12 @@ struct fleet *fleet_create(const struct fleet_config *config, struct event_queue
     check(config->pool_count >= 1 && config->pool_count <= ROUTER_POOLS_MAX);
     struct fleet *f = memory_zero(1, sizeof *f);
     f->queue = queue;
-    f->router = config->router->type->ops;
     watch_begin(f, config);
     f->horizon_ps = config->horizon_ps;
     f->pool_count = config->pool_count;
     f->pools = memory_zero(f->pool_count, sizeof *f->pools);
     sequence_table_init(&f->sequences, 1024);
-    struct router_env env = {.pool_count = f->pool_count,
-                             .slots = 1,
-                             .seed = config->seed,
-                             .replication = config->replication};
-    if (!f->router->central) {
-        f->router_state = f->router->create(config->router->config, &env);
-    }
+    fleet_router_begin(f, config);
     for (uint32_t i = 0; i < f->pool_count; i++) {
         fleet_pool_init(f, i, config);
     }
@@ -87,9 +80,7 @@ void fleet_free(struct fleet *f)
     for (uint32_t i = 0; i < f->pool_count; i++) {
         fleet_pool_free(&f->pools[i]);
     }
-    if (f->router_state != NULL) {
-        f->router->destroy(f->router_state);
-    }
+    fleet_router_end(f);
     sequence_table_free(&f->sequences);
     free(f->pools);
     free(f->slots);
@@ -163,7 +154,7 @@ uint32_t fleet_arrive(struct fleet *f, const struct request *request, const uint
     }
     uint32_t slot = ROUTER_NONE;
     if (!f->router->central) {
-        slot = f->router->pick(f->router_state, request, can, count);
+        slot = fleet_router_pick(f, request, can, count);
     }
     uint32_t pool = slot == ROUTER_NONE ? pool_to_wait_in(f, can, count) : f->slots[slot].pool;
     observe_arrival(f, request, pool);
@@ -351,6 +342,8 @@ double fleet_forecast_error(const struct fleet *f, uint32_t pool)
 struct fleet_totals fleet_totals(const struct fleet *f)
 {
     struct fleet_totals totals = f->totals;
+    totals.routed = f->router_signals.decisions;
+    totals.routed_stale = f->router_signals.stale;
     for (uint32_t p = 0; p < f->pool_count; p++) {
         totals.arrived += f->pools[p].arrived;
         totals.ended += f->pools[p].tally.ended;

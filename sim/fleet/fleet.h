@@ -45,6 +45,8 @@ enum fleet_timer {
     FLEET_TIMER_DECIDE, /* payload: pool */
     FLEET_TIMER_PHASE,  /* payload: slot; a cold-start phase ends */
     FLEET_TIMER_SCRAPE, /* payload: pool */
+    FLEET_TIMER_READ,   /* the router's loads are read */
+    FLEET_TIMER_TELL,   /* the router gets what was read a delay ago */
     FLEET_TIMER_COUNT
 };
 
@@ -53,6 +55,9 @@ struct fleet_totals {
     uint64_t arrived, ended; /* requests */
     uint64_t events, spans, iterations;
     int64_t kv_blocks_leaked; /* blocks still used by replicas that hold nothing: 0 */
+    /* Of a router whose loads are read now and then: its decisions, and those for a replica whose
+     * load was another than the router thought. */
+    uint64_t routed, routed_stale;
 };
 
 struct fleet;

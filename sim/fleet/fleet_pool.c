@@ -112,7 +112,7 @@ static uint32_t slot_acquire(struct fleet *f)
     memset(&f->slots[old], 0, (f->slot_count - old) * sizeof *f->slots);
     event_queue_resize(f->queue, f->slot_count);
     if (f->router_state != NULL) {
-        f->router->resize(f->router_state, f->slot_count);
+        router_signals_resize(&f->router_signals, f->slot_count);
     }
     return old;
 }
@@ -139,7 +139,7 @@ static void queue_dispatch(struct fleet *f, uint32_t pool, int64_t t)
     while (queue->count > 0) {
         uint32_t sequence = queue->head;
         const struct request *request = &sequence_at(&f->sequences, sequence)->record.request;
-        uint32_t slot = f->router->pick(f->router_state, request, &pool, 1);
+        uint32_t slot = fleet_router_pick(f, request, &pool, 1);
         if (slot == ROUTER_NONE) {
             return;
         }
@@ -163,7 +163,7 @@ static void slot_ready(struct fleet *f, uint32_t slot, int64_t t)
             fleet_slot_changed(f, slot, t);
         }
     } else {
-        f->router->ready(f->router_state, s->pool, slot, true);
+        router_signals_ready(&f->router_signals, s->pool, slot, true);
         queue_dispatch(f, s->pool, t);
     }
 }
@@ -374,20 +374,17 @@ void fleet_pool_offer(struct fleet *f, uint32_t index, uint32_t by, int64_t t)
 
 void fleet_dispatch(struct fleet *f, uint32_t slot, uint32_t sequence, int64_t t)
 {
-    replica_enqueue(&f->slots[slot].replica, sequence, t);
+    struct fleet_slot *s = &f->slots[slot];
+    replica_enqueue(&s->replica, sequence, t);
+    s->load = replica_in_flight(&s->replica);
+    router_signals_sent(&f->router_signals, s->pool, slot, s->load);
     fleet_slot_changed(f, slot, t);
-}
-
-static void router_load(struct fleet *f, uint32_t pool, uint32_t slot, uint32_t load)
-{
-    if (f->router->load != NULL) {
-        f->router->load(f->router_state, pool, slot, load);
-    }
 }
 
 void fleet_slot_refused(struct fleet *f, uint32_t slot)
 {
-    router_load(f, f->slots[slot].pool, slot, f->slots[slot].load);
+    const struct fleet_slot *s = &f->slots[slot];
+    router_signals_refused(&f->router_signals, s->pool, slot, s->load);
 }
 
 void fleet_slot_changed(struct fleet *f, uint32_t slot, int64_t t)
@@ -410,7 +407,7 @@ void fleet_slot_changed(struct fleet *f, uint32_t slot, int64_t t)
     }
     if (load != s->load) {
         s->load = load;
-        router_load(f, s->pool, slot, load);
+        router_signals_load(&f->router_signals, s->pool, slot, load);
     }
 }
 
@@ -419,7 +416,7 @@ void fleet_drain(struct fleet *f, uint32_t slot, int64_t t)
     struct fleet_slot *s = &f->slots[slot];
     check(is_ready(s));
     if (f->router_state != NULL) {
-        f->router->ready(f->router_state, s->pool, slot, false);
+        router_signals_ready(&f->router_signals, s->pool, slot, false);
     }
     s->replica.draining = true;
     set_state(f, slot, REPLICA_DRAINING, t);
@@ -586,6 +583,12 @@ void fleet_timer(struct fleet *f, enum fleet_timer kind, uint64_t payload, int64
         break;
     case FLEET_TIMER_SCRAPE:
         scrape_timer(f, (uint32_t)payload, t);
+        break;
+    case FLEET_TIMER_READ:
+        fleet_router_read(f, t);
+        break;
+    case FLEET_TIMER_TELL:
+        router_signals_deliver(&f->router_signals);
         break;
     default:
         phase_end(f, (uint32_t)payload, t);

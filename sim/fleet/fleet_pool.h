@@ -3,6 +3,7 @@
 #define FLEETSIM_SIM_FLEET_FLEET_POOL_H
 
 #include "sim/fleet/fleet.h"
+#include "sim/fleet/router_signals.h"
 #include "sim/fleet/signals.h"
 
 /* One place for a replica. A released slot is used again: the lowest free one first. */
@@ -56,7 +57,9 @@ struct fleet_pool {
 struct fleet {
     struct event_queue *queue; /* borrowed */
     const struct router_type *router;
-    void *router_state; /* owned; NULL for a central queue */
+    void *router_state;                   /* owned; NULL for a central queue */
+    struct router_pool *router_pools;     /* owned; what the router may know of the pools */
+    struct router_signals router_signals; /* between the replicas and the router */
     struct obs_fan fan;
     int64_t horizon_ps;
     uint32_t pool_count, slot_count;
@@ -90,6 +93,15 @@ void fleet_pool_offer(struct fleet *f, uint32_t pool, uint32_t by, int64_t t);
 void fleet_dispatch(struct fleet *f, uint32_t slot, uint32_t sequence, int64_t t);
 /* A replica was picked and had no room: for the router that was a dispatch all the same. */
 void fleet_slot_refused(struct fleet *f, uint32_t slot);
+
+/* Makes the router, and frees it. */
+void fleet_router_begin(struct fleet *f, const struct fleet_config *config);
+void fleet_router_end(struct fleet *f);
+/* Its pick among these pools for a request; ROUTER_NONE: no replica is ready. */
+uint32_t fleet_router_pick(struct fleet *f, const struct request *request, const uint32_t *pools,
+                           uint32_t pool_count);
+/* Reads the loads of all replicas for it. */
+void fleet_router_read(struct fleet *f, int64_t t);
 /* After anything that may have changed a replica: its step event, its load at the router, its
  * state. */
 void fleet_slot_changed(struct fleet *f, uint32_t slot, int64_t t);

@@ -69,27 +69,47 @@ void router_ranked_load(void *state, uint32_t pool, uint32_t slot, uint32_t in_f
     tournament_set(&r->trees[pool], slot, rank(r, slot));
 }
 
+/* The pool with the best rank, UINT32_MAX: none has a ready replica. Ties go to the pool named
+ * first. */
+static uint32_t best_pool(const struct router_ranked *r, const uint32_t *pools, uint32_t pool_count)
+{
+    uint64_t best_rank = TOURNAMENT_IDLE;
+    uint32_t best = UINT32_MAX;
+    for (uint32_t i = 0; i < pool_count; i++) {
+        uint64_t key = tournament_key(&r->trees[pools[i]]);
+        if (key < best_rank) {
+            best_rank = key;
+            best = pools[i];
+        }
+    }
+    return best;
+}
+
+uint32_t router_ranked_first(const struct router_ranked *r, const uint32_t *pools,
+                             uint32_t pool_count)
+{
+    uint32_t pool = best_pool(r, pools, pool_count);
+    return pool == UINT32_MAX ? ROUTER_NONE : tournament_winner(&r->trees[pool]);
+}
+
+void router_ranked_sent(struct router_ranked *r, uint32_t pool, uint32_t slot)
+{
+    r->dispatched[slot] = ++r->dispatches;
+    if (!r->by_load) { /* else the fleet tells the new load next */
+        tournament_set(&r->trees[pool], slot, rank(r, slot));
+    }
+}
+
 uint32_t router_ranked_pick(void *state, const struct request *request, const uint32_t *pools,
                             uint32_t pool_count)
 {
     (void)request;
     struct router_ranked *r = state;
-    uint64_t best_rank = TOURNAMENT_IDLE;
-    uint32_t best_pool = 0;
-    for (uint32_t i = 0; i < pool_count; i++) {
-        uint64_t key = tournament_key(&r->trees[pools[i]]);
-        if (key < best_rank) {
-            best_rank = key;
-            best_pool = pools[i];
-        }
-    }
-    if (best_rank == TOURNAMENT_IDLE) {
+    uint32_t pool = best_pool(r, pools, pool_count);
+    if (pool == UINT32_MAX) {
         return ROUTER_NONE;
     }
-    uint32_t slot = tournament_winner(&r->trees[best_pool]);
-    r->dispatched[slot] = ++r->dispatches;
-    if (!r->by_load) {
-        tournament_set(&r->trees[best_pool], slot, rank(r, slot));
-    }
+    uint32_t slot = tournament_winner(&r->trees[pool]);
+    router_ranked_sent(r, pool, slot);
     return slot;
 }

@@ -24,4 +24,10 @@ void router_ranked_load(void *state, uint32_t pool, uint32_t slot, uint32_t in_f
 uint32_t router_ranked_pick(void *state, const struct request *request, const uint32_t *pools,
                             uint32_t pool_count);
 
+/* For policies that rank only where nothing else decides. The slot that pick would return, and a
+ * dispatch to a ready slot that it did not choose. */
+uint32_t router_ranked_first(const struct router_ranked *r, const uint32_t *pools,
+                             uint32_t pool_count);
+void router_ranked_sent(struct router_ranked *r, uint32_t pool, uint32_t slot);
+
 #endif

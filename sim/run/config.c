@@ -204,7 +204,6 @@ static const struct field fleet_fields[] = {
      .offset = offsetof(struct fleet_section, router),
      .fallback = "least_loaded",
      .variants = router_variants,
-     .later = router_later,
      .tag = "policy",
      .doc = "Which replica gets a request"},
     {.name = "pools",

@@ -172,6 +172,26 @@ static void check_classes(struct check *c, const struct run_config *config)
     }
 }
 
+static void check_router(struct check *c, const struct run_config *config)
+{
+    const struct variant_value *router = &config->fleet.router;
+    const struct router_type *type = router->type->ops;
+    if (type->signals == NULL) {
+        return;
+    }
+    const struct router_signal_config *signals = type->signals(router->config);
+    if (signals->interval_ps > 0 && signals->interval_ps < ROUTER_INTERVAL_MIN_PS) {
+        REFUSE(c, "fleet.router.signals.interval", "the interval must be 0 or at least 1 ms");
+    } else if (signals->delay_ps > 0 && signals->interval_ps == 0) {
+        REFUSE(c, "fleet.router.signals.delay",
+               "loads that are always known (interval: 0) cannot be late: state an interval");
+    } else if (signals->delay_ps > 0 &&
+               signals->delay_ps / signals->interval_ps > ROUTER_READINGS_MAX) {
+        REFUSE(c, "fleet.router.signals.delay", "the delay must be at most %d intervals",
+               ROUTER_READINGS_MAX);
+    }
+}
+
 bool config_validate_horizon(const struct run_config *config, int64_t horizon_ps,
                              const struct locator *where, struct errors *errors)
 {
@@ -194,6 +214,7 @@ bool config_validate(const struct run_config *config, const struct locator *wher
     struct check c = {.where = where, .errors = errors, .ok = true};
     check_pools(&c, config);
     check_classes(&c, config);
+    check_router(&c, config);
     if (config->name[0] == '\0' || strpbrk(config->name, "/\\\n") != NULL) {
         REFUSE(&c, "name", "'%s' cannot name an output file", config->name);
     }

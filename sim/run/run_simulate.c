@@ -396,6 +396,8 @@ struct run_totals run_totals(const struct run *run)
         .iterations = fleet.iterations,
         .requests_per_s = run->wall_s > 0 ? (double)run->arrived / run->wall_s : NAN,
         .peak_rss_bytes = (uint64_t)usage.ru_maxrss * 1024,
+        .routed = fleet.routed,
+        .routed_stale = fleet.routed_stale,
     };
     snprintf(totals.digest, sizeof totals.digest, "%016llx", (unsigned long long)run->digest.state);
     return totals;

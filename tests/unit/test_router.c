@@ -2,7 +2,9 @@
 #include <math.h>
 
 #include "sim/base/rng.h"
+#include "sim/engine/prefix_chain.h"
 #include "sim/fleet/router.h"
+#include "tests/fleet_drive.h"
 #include "tests/run_text.h"
 #include "tests/unit/suite_run.h"
 
@@ -14,11 +16,19 @@ struct bench {
     uint64_t requests;
 };
 
+static const struct router_pool bench_pools[3] = {{16, 64}, {16, 64}, {16, 64}};
+
+static void bench_open_with(struct bench *b, const struct variant *variant, const void *config,
+                            uint32_t pools)
+{
+    struct router_env env = {.pool_count = pools, .pools = bench_pools, .slots = 64, .seed = 1};
+    *b = (struct bench){.type = variant->ops};
+    b->state = b->type->create(config, &env);
+}
+
 static void bench_open(struct bench *b, const struct variant *variant, uint32_t pools)
 {
-    struct router_env env = {.pool_count = pools, .slots = 64, .seed = 1};
-    *b = (struct bench){.type = variant->ops};
-    b->state = b->type->create(NULL, &env);
+    bench_open_with(b, variant, NULL, pools);
 }
 
 static void bench_load(struct bench *b, uint32_t pool, uint32_t slot, uint32_t load)
@@ -31,7 +41,7 @@ static void bench_load(struct bench *b, uint32_t pool, uint32_t slot, uint32_t l
 
 static uint32_t bench_pick(struct bench *b, const uint32_t *pools, uint32_t count)
 {
-    struct request request = {.id = b->requests++, .prompt_tokens = 1};
+    struct request request = {.id = b->requests++, .prompt_tokens = 1, .session = -1};
     return b->type->pick(b->state, &request, pools, count);
 }
 
@@ -48,9 +58,10 @@ static uint32_t bench_send(struct bench *b)
 
 START_TEST(nobody_ready_is_nobody)
 {
-    static const struct variant *const all[] = {&router_round_robin_variant, &router_random_variant,
-                                                &router_least_loaded_variant};
-    for (size_t i = 0; i < 3; i++) {
+    static const struct variant *const all[] = {
+        &router_round_robin_variant, &router_random_variant, &router_least_loaded_variant,
+        &router_power_of_two_variant, &router_session_sticky_variant};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct bench b;
         bench_open(&b, all[i], 2);
         ck_assert_uint_eq(bench_pick(&b, &pool_0, 1), ROUTER_NONE);
@@ -240,6 +251,274 @@ START_TEST(least_loaded_against_a_scan)
 }
 END_TEST
 
+/* Two different replicas, each equally often first, and the one with less to do. */
+START_TEST(power_of_two_takes_the_lesser)
+{
+    struct bench b;
+    bench_open(&b, &router_power_of_two_variant, 1);
+    for (uint32_t s = 0; s < 5; s++) {
+        b.type->ready(b.state, 0, s, true);
+        bench_load(&b, 0, s, s);
+    }
+    enum { DRAWS = 100000 };
+    double count[5] = {0};
+    for (uint32_t n = 0; n < DRAWS; n++) {
+        count[bench_pick(&b, &pool_0, 1)]++;
+    }
+    /* Of the 10 pairs slot s is the lesser of those with the 4 − s above it. */
+    for (uint32_t s = 0; s < 5; s++) {
+        double expected = DRAWS * (4 - s) / 10.0;
+        ck_assert_double_le(fabs(count[s] - expected), 4 * sqrt(expected));
+    }
+    /* Equal loads: both orders of a pair come, so each of two gets half. */
+    for (uint32_t s = 0; s < 5; s++) {
+        bench_load(&b, 0, s, 7);
+        count[s] = 0;
+    }
+    for (uint32_t n = 0; n < DRAWS; n++) {
+        count[bench_pick(&b, &pool_0, 1)]++;
+    }
+    for (uint32_t s = 0; s < 5; s++) {
+        ck_assert_double_le(fabs(count[s] - DRAWS / 5.0), 4 * sqrt(DRAWS / 5.0));
+    }
+    b.type->destroy(b.state);
+}
+END_TEST
+
+/* The largest load of n requests that stay, on n replicas, grows like log log n with two choices
+ * and like log n / log log n with one. */
+START_TEST(two_choices_beat_one)
+{
+    static const struct variant *const all[] = {&router_random_variant,
+                                                &router_power_of_two_variant};
+    uint32_t most[2] = {0, 0};
+    for (size_t i = 0; i < 2; i++) {
+        struct bench b;
+        bench_open(&b, all[i], 1);
+        for (uint32_t s = 0; s < 64; s++) {
+            b.type->ready(b.state, 0, s, true);
+        }
+        for (uint32_t n = 0; n < 64 * 16; n++) {
+            bench_send(&b);
+        }
+        for (uint32_t s = 0; s < 64; s++) {
+            most[i] = b.load[s] > most[i] ? b.load[s] : most[i];
+        }
+        b.type->destroy(b.state);
+    }
+    ck_assert_uint_le(most[1], 16 + 3);
+    ck_assert_uint_ge(most[0], 16 + 6);
+}
+END_TEST
+
+static uint32_t bench_send_session(struct bench *b, uint32_t class_index, int64_t session)
+{
+    struct request request = {
+        .id = b->requests++, .prompt_tokens = 1, .class_index = class_index, .session = session};
+    uint32_t slot = b->type->pick(b->state, &request, &pool_0, 1);
+    bench_load(b, 0, slot, b->load[slot] + 1);
+    return slot;
+}
+
+/* A session stays where it began, whatever the loads; when its replica goes it moves, and stays
+ * there even if another replica comes to the old slot. */
+START_TEST(sessions_stick)
+{
+    enum { SESSIONS = 5000 };
+    static uint32_t home[SESSIONS];
+    struct bench b;
+    bench_open(&b, &router_session_sticky_variant, 1);
+    for (uint32_t s = 0; s < 8; s++) {
+        b.type->ready(b.state, 0, s, true);
+    }
+    for (int64_t i = 0; i < SESSIONS; i++) {
+        home[i] = bench_send_session(&b, i % 2, i / 2);
+        ck_assert_uint_eq(home[i], i % 8); /* the least loaded, in turn */
+    }
+    bench_load(&b, 0, 3, 100000);
+    for (int64_t i = 0; i < SESSIONS; i++) {
+        ck_assert_uint_eq(bench_send_session(&b, i % 2, i / 2), home[i]);
+    }
+    b.type->ready(b.state, 0, 3, false);
+    b.load[3] = 0;
+    for (int64_t i = 0; i < SESSIONS; i++) {
+        uint32_t slot = bench_send_session(&b, i % 2, i / 2);
+        ck_assert(home[i] == 3 ? slot != 3 : slot == home[i]);
+        home[i] = slot;
+    }
+    b.type->ready(b.state, 0, 3, true);
+    for (int64_t i = 0; i < SESSIONS; i++) {
+        ck_assert_uint_eq(bench_send_session(&b, i % 2, i / 2), home[i]);
+    }
+    /* Without a session: the least loaded. */
+    ck_assert_uint_eq(bench_send_session(&b, 0, -1), 3);
+    b.type->destroy(b.state);
+}
+END_TEST
+
+/* ---- prompts that replicas have cached ---- */
+
+/* A config with defaults, changed by "key=value" texts. */
+static struct variant_value config_of(struct arena *arena, const struct variant *variant,
+                                      const char *change)
+{
+    return change ? drive_variant(arena, variant, change, NULL)
+                  : drive_variant(arena, variant, NULL);
+}
+
+static struct request turn(uint64_t stream, uint32_t prompt)
+{
+    return (struct request){.prompt_tokens = prompt, .session = -1, .stream = stream};
+}
+
+/* Tells the router that a slot has so many blocks of 16 of a stream. */
+static void bench_cached(struct bench *b, uint32_t slot, uint64_t stream, uint32_t blocks)
+{
+    struct request request = turn(stream, 16 * 1000);
+    struct prefix_chain chain;
+    struct prefix_part part;
+    uint32_t has;
+    prefix_chain_begin(&chain, &request, 16);
+    ck_assert(prefix_chain_next(&chain, 1, &part, &has));
+    b->type->cached(b->state, slot, chain.key, blocks);
+}
+
+static uint32_t bench_turn(struct bench *b, uint64_t stream, uint32_t prompt)
+{
+    struct request request = turn(stream, prompt);
+    request.id = b->requests++;
+    return b->type->pick(b->state, &request, &pool_0, 1);
+}
+
+START_TEST(prefix_aware_weighs_match_and_load)
+{
+    struct arena arena;
+    arena_init(&arena);
+    struct variant_value value = config_of(&arena, &router_prefix_aware_variant, NULL);
+    struct bench b;
+    bench_open_with(&b, value.type, value.config, 1);
+    for (uint32_t s = 0; s < 4; s++) {
+        b.type->ready(b.state, 0, s, true);
+        bench_load(&b, 0, s, 10 + s);
+    }
+    bench_cached(&b, 2, 7, 10);
+    bench_cached(&b, 3, 7, 60);
+    /* 960 of 1,600 tokens at slot 3, 160 at slot 2. */
+    ck_assert_uint_eq(bench_turn(&b, 7, 1600), 3);
+    /* What is cached behind the prompt's end does not count: a tie, so the lesser load. */
+    ck_assert_uint_eq(bench_turn(&b, 7, 161), 2);
+    /* Below 30 % of the prompt the least loaded gets it; another conversation too. */
+    ck_assert_uint_eq(bench_turn(&b, 7, 960 * 4), 0);
+    ck_assert_uint_eq(bench_turn(&b, 8, 1600), 0);
+    /* At least one token is computed: a prompt of 16 has no block to find. */
+    ck_assert_uint_eq(bench_turn(&b, 7, 16), 0);
+    /* Uneven: by more than 32 requests and half as much again. */
+    bench_load(&b, 0, 3, 42);
+    ck_assert_uint_eq(bench_turn(&b, 7, 1600), 3);
+    bench_load(&b, 0, 3, 43);
+    ck_assert_uint_eq(bench_turn(&b, 7, 1600), 0);
+    bench_load(&b, 0, 3, 13);
+    /* Evicted, or gone with its replica. */
+    bench_cached(&b, 3, 7, 0);
+    ck_assert_uint_eq(bench_turn(&b, 7, 400), 2);
+    b.type->ready(b.state, 0, 2, false);
+    b.type->ready(b.state, 0, 2, true);
+    bench_load(&b, 0, 2, 12);
+    ck_assert_uint_eq(bench_turn(&b, 7, 400), 0);
+    b.type->destroy(b.state);
+    arena_free(&arena);
+}
+END_TEST
+
+/* A prompt that everyone holds is no reason to look at everyone: the least loaded holds it too. */
+START_TEST(prefix_aware_among_many_holders)
+{
+    struct arena arena;
+    arena_init(&arena);
+    struct variant_value value = config_of(&arena, &router_prefix_aware_variant, NULL);
+    struct router_env env = {.pool_count = 1, .pools = bench_pools, .slots = 2000, .seed = 1};
+    const struct router_type *type = value.type->ops;
+    void *state = type->create(value.config, &env);
+    struct bench b = {.type = type, .state = state};
+    for (uint32_t s = 0; s < 2000; s++) {
+        type->ready(state, 0, s, true);
+        type->load(state, 0, s, 1 + s % 17 + (s == 1234 ? 0 : 1));
+        bench_cached(&b, s, 7, 60);
+    }
+    type->load(state, 0, 1234, 0);
+    ck_assert_uint_eq(bench_turn(&b, 7, 1600), 1234);
+    /* One that has more of it is found among them all. */
+    bench_cached(&b, 99, 7, 5); /* less */
+    type->load(state, 0, 1234, 5);
+    uint32_t slot = bench_turn(&b, 7, 1600);
+    ck_assert_uint_ne(slot, 99);
+    type->destroy(state);
+    arena_free(&arena);
+}
+END_TEST
+
+static const uint32_t LOADS[4] = {40, 30, 20, 10};
+
+static void weighted_open(struct bench *b, struct arena *arena, const char *change)
+{
+    struct variant_value value = config_of(arena, &router_weighted_variant, change);
+    bench_open_with(b, value.type, value.config, 1);
+    for (uint32_t s = 0; s < 4; s++) {
+        b->type->ready(b->state, 0, s, true);
+    }
+    for (uint32_t s = 0; s < 4; s++) {
+        struct router_reading reading = {
+            .in_flight = LOADS[s], .waiting = s == 0 ? 0 : 16, .kv_millionths = 500000};
+        b->type->reading(b->state, 0, s, &reading);
+        bench_load(b, 0, s, LOADS[s]);
+    }
+}
+
+/* Change a weight and the routing changes. */
+START_TEST(weights_decide)
+{
+    struct arena arena;
+    arena_init(&arena);
+    struct bench b;
+    /* Of 64 seats: queue_depth of slot 0 is 1, of the others 0.75; the affinity of slot 2 is 0.6.
+     */
+    weighted_open(&b, &arena, NULL);
+    bench_cached(&b, 2, 7, 60);
+    ck_assert_uint_eq(bench_turn(&b, 7, 1600), 2);
+    b.type->destroy(b.state);
+    weighted_open(&b, &arena, "prefix_affinity=0.5");
+    bench_cached(&b, 2, 7, 60);
+    ck_assert_uint_eq(bench_turn(&b, 7, 1600), 0);
+    b.type->destroy(b.state);
+    weighted_open(&b, &arena, "active_requests=50");
+    bench_cached(&b, 2, 7, 60);
+    ck_assert_uint_eq(bench_turn(&b, 7, 1600), 3);
+    b.type->destroy(b.state);
+    arena_free(&arena);
+}
+END_TEST
+
+/* Prompts that nobody knows go round, whoever else gets prompts in between. */
+START_TEST(cold_prompts_go_round)
+{
+    struct arena arena;
+    arena_init(&arena);
+    struct bench b;
+    weighted_open(&b, &arena, "no_hit_lru=100");
+    uint32_t count[4] = {0};
+    bench_cached(&b, 2, 7, 60);
+    for (uint32_t n = 0; n < 40; n++) {
+        count[bench_turn(&b, 1000 + n, 1600)]++;
+        ck_assert_uint_eq(bench_turn(&b, 7, 1000), 2);
+    }
+    for (uint32_t s = 0; s < 4; s++) {
+        ck_assert_uint_eq(count[s], 10);
+    }
+    b.type->destroy(b.state);
+    arena_free(&arena);
+}
+END_TEST
+
 #define FOUR(step)                                                                                 \
     "name: t07\nhorizon: 1 h\n"                                                                    \
     "workload: [{name: w, arrivals: {process: trace, file: trace.csv}}]\n"                         \
@@ -296,11 +575,92 @@ START_TEST(t07_a_hundred_prompts)
 }
 END_TEST
 
+/* T07: replica 0 has nothing to do and the others one request each when loads are read; without
+ * counting its own, the router sends all 8 there until the next reading, and says so. */
+static void t07_stale(const char *signals, const uint32_t expected[4], uint64_t stale)
+{
+    char yaml[2048];
+    snprintf(yaml, sizeof yaml,
+             "name: t07\nhorizon: 1 h\n"
+             "workload: [{name: w, arrivals: {process: trace, file: trace.csv}}]\n"
+             "fleet:\n"
+             "  router: {policy: least_loaded, signals: {%s}}\n"
+             "  pools:\n"
+             "    - {name: main, step_time: {model: constant, step: 10 ms}, "
+             "autoscaler: {policy: static, replicas: 4}}\n",
+             signals);
+    /* The first four go out in turn, before a reading or after one that saw nobody: 0 ends at once,
+     * the others stay a second. */
+    struct run_text r = run_text_do(yaml, "0,10,1\n0,10,100\n0,10,100\n0,10,100\n"
+                                          "0.15,10,5\n0.15,10,5\n0.15,10,5\n0.15,10,5\n"
+                                          "0.15,10,5\n0.15,10,5\n0.15,10,5\n0.15,10,5\n");
+    uint32_t count[4];
+    count_by_replica(&r, 4, count);
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert_uint_eq(count[i], expected[i]);
+    }
+    ck_assert_uint_eq(run_totals(r.run).routed_stale, stale);
+    run_text_free(&r);
+}
+
+START_TEST(t07_old_loads)
+{
+    static const uint32_t all_on_0[] = {8, 0, 0, 0}, even[] = {2, 2, 2, 2};
+    t07_stale("interval: 100 ms, count_own: false", all_on_0, 7);
+    /* Nobody had anything at the reading of 0 s; the one of 100 ms is on its way until 160 ms. Own
+     * dispatches count, so the herd spreads; what ended is not known: 4 + 8 over 4. */
+    t07_stale("interval: 100 ms, delay: 60 ms", even, 2);
+}
+END_TEST
+
+/* With readings as frequent as anything happens, the policy decides as if it knew all. */
+START_TEST(frequent_readings_are_like_knowing)
+{
+    char trace[8192] = "";
+    for (int i = 0; i < 200; i++) {
+        size_t used = strlen(trace);
+        snprintf(trace + used, sizeof trace - used, "%d.%03d5,%d,%d\n", i / 50, i % 50 * 20,
+                 100 + i * 37 % 900, 1 + i * 13 % 40);
+    }
+    static const char *const signals[] = {"", ", signals: {interval: 1 ms}"};
+    struct run_text runs[2];
+    for (int i = 0; i < 2; i++) {
+        char yaml[2048];
+        snprintf(yaml, sizeof yaml,
+                 "name: t07\nhorizon: 1 min\n"
+                 "workload: [{name: w, arrivals: {process: trace, file: trace.csv}}]\n"
+                 "fleet:\n"
+                 "  router: {policy: least_loaded%s}\n"
+                 "  pools:\n"
+                 "    - {name: main, step_time: {model: constant, step: 10 ms}, "
+                 "autoscaler: {policy: static, replicas: 5}}\n",
+                 signals[i]);
+        runs[i] = run_text_do(yaml, trace);
+    }
+    ck_assert_str_eq(runs[0].csv, runs[1].csv);
+    run_text_free(&runs[0]);
+    run_text_free(&runs[1]);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {nobody_ready_is_nobody,       ties_rotate,
-                                  a_new_replica_gets_its_share, random_is_uniform_and_keyed,
-                                  least_loaded_against_a_scan,  t07_herd_at_one_instant,
-                                  t07_a_hundred_prompts,        NULL};
+    const TTest *const tests[] = {nobody_ready_is_nobody,
+                                  ties_rotate,
+                                  a_new_replica_gets_its_share,
+                                  random_is_uniform_and_keyed,
+                                  least_loaded_against_a_scan,
+                                  power_of_two_takes_the_lesser,
+                                  two_choices_beat_one,
+                                  sessions_stick,
+                                  prefix_aware_weighs_match_and_load,
+                                  prefix_aware_among_many_holders,
+                                  weights_decide,
+                                  cold_prompts_go_round,
+                                  t07_herd_at_one_instant,
+                                  t07_a_hundred_prompts,
+                                  t07_old_loads,
+                                  frequent_readings_are_like_knowing,
+                                  NULL};
     return suite_run("router", tests, 60);
 }
