@@ -4,6 +4,7 @@
 #ifndef FLEETSIM_SIM_BASE_OBS_H
 #define FLEETSIM_SIM_BASE_OBS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,8 @@ enum obs_kind {
     OBS_REPLICA,     /* u.state: a replica changed state */
     OBS_SCALE,       /* u.scale: an autoscaler decided a change */
     OBS_GAUGE,       /* u.gauge: a sample of one pool, taken every gauge interval */
+    OBS_PREFIX, /* u.prefix: a sequence was looked up in its replica's prefix cache and admitted;
+                   after the ADMIT of a first admission. Only with enable_prefix_caching */
     OBS_KIND_COUNT
 };
 
@@ -81,6 +84,14 @@ struct obs_gauge {
     int64_t kv_blocks_max;   /* in use at the fullest replica */
 };
 
+/* One admission's look into the prefix cache. */
+struct obs_prefix {
+    const struct request_record *record; /* borrowed; with this hit counted */
+    bool first;                          /* first admission; else after a preemption */
+    uint32_t hit_tokens;                 /* found: in whole blocks, < lookup_tokens */
+    uint32_t lookup_tokens; /* looked up: the prompt; after a preemption with the outputs so far */
+};
+
 struct obs {
     enum obs_kind kind;
     uint32_t pool;    /* index in fleet.pools; UINT32_MAX before routing */
@@ -93,6 +104,7 @@ struct obs {
         const struct obs_state *state;
         const struct obs_scale *scale;
         const struct obs_gauge *gauge;
+        const struct obs_prefix *prefix;
         int64_t gap_ps;
     } u; /* borrowed for the call */
 };

@@ -47,7 +47,8 @@ struct request_record {
     int64_t first_token_ps;   /* end of the step that emitted output token 1 */
     int64_t end_ps;           /* last token, refusal or cancellation; the cut for IN_FLIGHT */
     uint32_t emitted_tokens;  /* output tokens emitted; = output_tokens when completed */
-    uint32_t cached_tokens;   /* prompt tokens found in the prefix cache at first admission */
+    uint32_t cached_tokens;   /* prompt tokens found in the prefix cache that it had never stored
+                                 before: at first admission, or after a preemption */
     uint32_t computed_tokens; /* prompt tokens computed, first time only: cached + computed = prompt
                                  once prefilled */
     uint32_t recomputed_tokens; /* tokens computed again after preemptions (prompt and outputs) */

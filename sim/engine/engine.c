@@ -63,8 +63,8 @@ const struct field engine_fields[] = {
      .kind = FIELD_BOOL,
      .offset = offsetof(struct engine_config, enable_prefix_caching),
      .fallback = "false",
-     .doc = "Whether finished blocks are kept for requests with the same prefix (not built yet: "
-            "must be false)"},
+     .doc = "Whether full KV blocks are kept until their memory is needed, and used again by "
+            "requests that begin with the same tokens"},
     {.name = "scheduling_policy",
      .kind = FIELD_CHOICE,
      .offset = offsetof(struct engine_config, scheduling_policy),
@@ -90,6 +90,7 @@ void engine_init(struct engine *engine, const struct engine_config *config,
         .max_model_len = config->max_model_len,
         .max_queue = max_queue,
         .chunked_prefill = config->enable_chunked_prefill,
+        .prefix_caching = config->enable_prefix_caching,
         .by_priority = config->scheduling_policy == ENGINE_PRIORITY,
         .window = model->type->window != NULL ? model->type->window(model->model) : 0,
         .span_max = ENGINE_SPAN_MAX,

@@ -9,6 +9,7 @@
 #include "sim/base/field.h"
 #include "sim/base/obs.h"
 #include "sim/base/request.h"
+#include "sim/engine/prefix_cache.h"
 #include "sim/engine/sequence.h"
 
 /* The scenario's `engine:` mapping. */
@@ -50,6 +51,7 @@ struct engine {
     int64_t max_model_len;  /* INT64_MAX: unlimited */
     int64_t max_queue;      /* waiting requests per replica; INT64_MAX: unlimited */
     bool chunked_prefill;
+    bool prefix_caching;
     bool by_priority;  /* scheduling_policy: priority */
     uint32_t window;   /* of the step-time model; 0: none */
     uint32_t span_max; /* iterations per step event: ENGINE_SPAN_MAX, or 1 for --step-by-step */
@@ -60,6 +62,8 @@ struct engine {
         *central; /* borrowed: the pool's own queue, served after the replica's; may be NULL */
     struct engine_tally *tally; /* borrowed */
     const struct obs_fan *fan;  /* borrowed: who sees what happens */
+    const struct prefix_listener *
+        listener; /* borrowed: who learns what replicas made from now on have cached; may be NULL */
 };
 
 static inline void engine_emit(const struct engine *engine, const struct obs *obs)

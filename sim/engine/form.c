@@ -4,6 +4,7 @@
 #include "sim/base/check.h"
 #include "sim/engine/finish.h"
 #include "sim/engine/replica.h"
+#include "sim/engine/replica_prefix.h"
 
 static struct sequence *at(const struct replica *r, uint32_t index)
 {
@@ -35,7 +36,11 @@ static void preempt(struct replica *r, uint32_t index, int64_t extra, int64_t t)
         debug_check(index == r->prefill_head);
         r->prefill_head = SEQUENCE_NONE;
     }
-    kv_give(&r->kv, kv_blocks(&r->kv, s->stored) + extra);
+    int64_t blocks = kv_blocks(&r->kv, s->stored) + extra;
+    if (r->prefix != NULL) {
+        blocks = replica_prefix_leave(r, index, blocks, 0, false);
+    }
+    kv_give(&r->kv, blocks);
     s->high = s->stored > s->high ? s->stored : s->high;
     s->stored = 0;
     s->target = s->record.request.prompt_tokens + s->record.emitted_tokens;
@@ -58,6 +63,16 @@ static void preempt(struct replica *r, uint32_t index, int64_t extra, int64_t t)
 static bool needs_block_now(const struct replica *r, const struct sequence *s)
 {
     return (s->stored + (r->iteration - s->start_iteration)) % r->kv.block_size == 0;
+}
+
+/* Whether it matters in this pass in which order sequences fill their blocks. */
+static bool watch_begin(const struct replica *r)
+{
+    bool watch = r->prefix != NULL && r->prefix->watch;
+    if (watch) {
+        r->prefix->watch = false; /* until a turn says otherwise */
+    }
+    return watch;
 }
 
 /* Takes blocks for the sequence at index, preempting as long as they are not there; false when that
@@ -94,12 +109,14 @@ static uint32_t form_short_of_blocks(struct replica *r, int64_t t)
 {
     uint32_t chunk = 0;
     uint32_t next;
+    bool watch = watch_begin(r);
     for (uint32_t index = r->run.head; index != SEQUENCE_NONE; index = next) {
         const struct sequence *s = at(r, index);
         next = s->next;
         if (s->phase == SEQUENCE_DECODE) {
-            if (needs_block_now(r, s)) {
-                take_or_preempt(r, index, 1, t, &next);
+            bool stays = !needs_block_now(r, s) || take_or_preempt(r, index, 1, t, &next);
+            if (watch && stays) {
+                replica_prefix_turn(r, index, 1);
             }
             continue;
         }
@@ -109,10 +126,32 @@ static uint32_t form_short_of_blocks(struct replica *r, int64_t t)
         int64_t need = kv_blocks(&r->kv, (int64_t)s->stored + chunk) - kv_blocks(&r->kv, s->stored);
         if (!take_or_preempt(r, index, need, t, &next)) {
             chunk = 0;
+        } else if (watch) {
+            replica_prefix_turn(r, index, chunk);
         }
     }
     kv_tick(&r->kv);
     return chunk;
+}
+
+/* Blocks are there for everyone: gives them out. */
+static void form_with_blocks(struct replica *r, int64_t need, uint32_t chunk)
+{
+    if (watch_begin(r)) {
+        need = 0;
+        for (uint32_t index = r->run.head; index != SEQUENCE_NONE; index = at(r, index)->next) {
+            const struct sequence *s = at(r, index);
+            if (s->phase == SEQUENCE_DECODE) {
+                kv_take(&r->kv, needs_block_now(r, s) ? 1 : 0);
+            } else {
+                kv_take(&r->kv, kv_blocks(&r->kv, (int64_t)s->stored + chunk) -
+                                    kv_blocks(&r->kv, s->stored));
+            }
+            replica_prefix_turn(r, index, s->phase == SEQUENCE_DECODE ? 1 : chunk);
+        }
+    }
+    kv_take(&r->kv, need);
+    kv_tick(&r->kv);
 }
 
 /* The running part of the iteration: every decode takes one token, a prefill that goes on its next
@@ -132,8 +171,7 @@ static bool form_running(struct replica *r, int64_t t, uint32_t *budget)
     }
     bool fits = need <= kv_available(&r->kv);
     if (fits) {
-        kv_take(&r->kv, need);
-        kv_tick(&r->kv);
+        form_with_blocks(r, need, chunk);
     } else {
         chunk = form_short_of_blocks(r, t);
     }
@@ -155,19 +193,24 @@ static void seats_reserve(struct replica *r)
     }
 }
 
-static void admit(struct replica *r, struct sequence_list *queue, int64_t t, uint32_t chunk)
+/* The head of a queue joins the batch with a chunk; match: what of it is cached (with prefix
+ * caching). */
+static void admit(struct replica *r, struct sequence_list *queue, int64_t t, uint32_t chunk,
+                  const struct prefix_match *match)
 {
     uint32_t index = queue->head;
     struct sequence *s = at(r, index);
     seats_reserve(r);
     sequence_list_remove(r->engine->sequences, queue, index);
     sequence_list_push_tail(r->engine->sequences, &r->run, index);
-    kv_take(&r->kv, kv_blocks(&r->kv, chunk));
     s->phase = SEQUENCE_PREFILL;
     if (r->prefill_head == SEQUENCE_NONE) {
         r->prefill_head = index;
     }
     r->last_chunk = chunk;
+    if (r->prefix == NULL) {
+        kv_take(&r->kv, kv_blocks(&r->kv, chunk));
+    }
     if (s->record.admitted_ps == TIME_NONE) {
         s->slot = r->slot;
         s->record.pool = r->engine->pool;
@@ -180,6 +223,25 @@ static void admit(struct replica *r, struct sequence_list *queue, int64_t t, uin
                           .u.record = &s->record};
         engine_emit(r->engine, &obs);
     }
+    if (r->prefix != NULL) {
+        replica_prefix_admit(r, index, match, chunk, t);
+    }
+}
+
+/* Whether the head of a queue fits as a whole, with `budget` tokens left; *rest: the tokens it has
+ * to compute. */
+static bool head_fits(struct replica *r, uint32_t index, uint32_t budget,
+                      struct prefix_match *match, uint32_t *rest)
+{
+    uint32_t target = at(r, index)->target;
+    *rest = target;
+    if (r->prefix != NULL) {
+        bool fits = replica_prefix_fits(r, index, budget, match);
+        *rest = target - match->blocks * r->engine->block_size;
+        return fits;
+    }
+    return kv_blocks(&r->kv, target) <= kv_available(&r->kv) &&
+           (target <= budget || r->engine->chunked_prefill);
 }
 
 /* Waiting sequences in order, its own queue before the pool's, while budget, seats and KV allow. A
@@ -187,19 +249,20 @@ static void admit(struct replica *r, struct sequence_list *queue, int64_t t, uin
 static void form_admissions(struct replica *r, int64_t t, uint32_t budget)
 {
     struct sequence_list *central = r->draining ? NULL : r->engine->central;
+    struct prefix_match match;
+    r->head_may_grow = false;
     while (budget > 0 && r->run.count < r->engine->max_num_seqs) {
         struct sequence_list *queue = r->wait.count > 0 ? &r->wait : central;
         if (queue == NULL || queue->count == 0) {
             return;
         }
-        uint32_t target = at(r, queue->head)->target;
-        if (kv_blocks(&r->kv, target) > kv_available(&r->kv) ||
-            (target > budget && !r->engine->chunked_prefill)) {
+        uint32_t rest;
+        if (!head_fits(r, queue->head, budget, &match, &rest)) {
             return;
         }
-        uint32_t chunk = target < budget ? target : budget;
+        uint32_t chunk = rest < budget ? rest : budget;
         budget -= chunk;
-        admit(r, queue, t, chunk);
+        admit(r, queue, t, chunk, &match);
     }
 }
 
@@ -317,6 +380,9 @@ uint32_t form_span(const struct replica *r, bool preempted)
     uint64_t n = r->engine->span_max < r->law.valid_n ? r->engine->span_max : r->law.valid_n;
     if (preempted || n <= 1) {
         return 1;
+    }
+    if (r->prefix != NULL && (r->prefix->watch || r->head_may_grow)) {
+        return 1; /* what is cached may matter at the next start */
     }
     if (r->decodes > 0 && r->finish[0].iteration - r->iteration < n) {
         n = r->finish[0].iteration - r->iteration;

@@ -6,6 +6,7 @@
 #include "sim/base/check.h"
 #include "sim/engine/finish.h"
 #include "sim/engine/form.h"
+#include "sim/engine/replica_prefix.h"
 
 void replica_init(struct replica *r, const struct engine *engine, uint32_t slot, uint32_t launch)
 {
@@ -19,6 +20,10 @@ void replica_init(struct replica *r, const struct engine *engine, uint32_t slot,
         .prefill_head = SEQUENCE_NONE,
     };
     kv_init(&r->kv, engine->num_gpu_blocks, engine->block_size);
+    if (engine->prefix_caching) {
+        r->prefix = prefix_cache_create(engine->block_size, engine->num_gpu_blocks,
+                                        engine->listener != NULL);
+    }
 }
 
 void replica_free(struct replica *r)
@@ -26,7 +31,16 @@ void replica_free(struct replica *r)
     free(r->finish);
     free(r->saturate);
     free(r->outcomes);
+    prefix_cache_free(r->prefix);
     kv_free(&r->kv);
+}
+
+void replica_forget(const struct replica *r)
+{
+    const struct prefix_listener *listener = r->engine->listener;
+    if (r->prefix != NULL && listener != NULL) {
+        listener->forget(listener->self, r->slot);
+    }
 }
 
 bool replica_has_room(const struct replica *r)
@@ -235,8 +249,9 @@ void replica_decode_leave(struct replica *r, uint32_t index, uint32_t in_flight)
     }
 }
 
-/* Takes a running sequence out of the batch and frees its blocks. in_flight: tokens it is storing
- * in an iteration that goes on without it. A decode must have left the finish heap already. */
+/* Takes a running sequence that ends out of the batch and frees its blocks. in_flight: tokens it is
+ * storing in an iteration that goes on without it. A decode must have left the finish heap already.
+ */
 static void batch_leave(struct replica *r, uint32_t index, uint32_t in_flight)
 {
     const struct sequence *s = at(r, index);
@@ -245,7 +260,11 @@ static void batch_leave(struct replica *r, uint32_t index, uint32_t in_flight)
     } else if (index == r->prefill_head) {
         r->prefill_head = s->next;
     }
-    kv_give(&r->kv, kv_blocks(&r->kv, (int64_t)s->stored + in_flight));
+    int64_t blocks = kv_blocks(&r->kv, (int64_t)s->stored + in_flight);
+    if (r->prefix != NULL) {
+        blocks = replica_prefix_leave(r, index, blocks, in_flight, true);
+    }
+    kv_give(&r->kv, blocks);
     sequence_list_remove(r->engine->sequences, &r->run, index);
 }
 
@@ -259,8 +278,9 @@ static void sequence_end(struct replica *r, uint32_t index, int64_t t, enum outc
     sequence_release(r->engine->sequences, index);
 }
 
-/* A prefill reached its target at t: its next token comes out, and it decodes from here on. */
-static void prefill_complete(struct replica *r, uint32_t index, int64_t t)
+/* A prefill reached its target at t: its next token comes out, and it decodes from here on. Returns
+ * whether that was its first token, or its end. */
+static bool prefill_complete(struct replica *r, uint32_t index, int64_t t)
 {
     struct sequence *s = at(r, index);
     struct request_record *record = &s->record;
@@ -282,9 +302,10 @@ static void prefill_complete(struct replica *r, uint32_t index, int64_t t)
     if (record->emitted_tokens == output) {
         batch_leave(r, index, 0);
         sequence_end(r, index, t, OUTCOME_COMPLETED);
-        return;
+        return true;
     }
     replica_decode_join(r, index);
+    return record->emitted_tokens == 1;
 }
 
 /* By request id. Shell's sort: nearly always two or three entries, and it never allocates. */
@@ -307,8 +328,9 @@ static void outcomes_sort(struct outcome_entry *entries, uint32_t count)
 }
 
 /* Reports what the iteration that ended at t brought: last tokens of decodes, prefills that reached
- * their target; in order of request id, whatever order the heap gives. */
-static void complete(struct replica *r, int64_t t)
+ * their target; in order of request id, whatever order the heap gives. Returns whether there was an
+ * end or a first token. */
+static bool complete(struct replica *r, int64_t t)
 {
     uint32_t count = 0;
     while (r->growing > 0 && r->saturate[0].iteration == r->iteration) {
@@ -327,15 +349,18 @@ static void complete(struct replica *r, int64_t t)
     if (count > 1) {
         outcomes_sort(r->outcomes, count);
     }
+    bool visible = false;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t who = r->outcomes[i].sequence;
         if (at(r, who)->phase == SEQUENCE_DECODE) {
             batch_leave(r, who, 0);
             sequence_end(r, who, t, OUTCOME_COMPLETED);
+            visible = true;
         } else {
-            prefill_complete(r, who, t);
+            visible |= prefill_complete(r, who, t);
         }
     }
+    return visible;
 }
 
 /* A law for the decodes alone says what they would have cost without the prefills beside them. */
@@ -363,7 +388,9 @@ void replica_step(struct replica *r, int64_t t)
     if (r->running) {
         debug_check(r->origin_ps + law_time(&r->law, r->span) == t);
         settle(r, r->span, t - r->origin_ps, true);
-        complete(r, t);
+        if (complete(r, t) && r->prefix != NULL) {
+            replica_prefix_report(r);
+        }
     }
     bool preempted = form_batch(r, t);
     r->running = r->run.count > 0;
@@ -378,12 +405,14 @@ void replica_step(struct replica *r, int64_t t)
 }
 
 /* Ends the span at its first boundary at or after t, if the new head of the queue could be admitted
- * there. A seat, budget or KV that is missing now is missing until the span ends. */
+ * there. A seat, budget or KV that is missing now is missing until the span ends. How much of the
+ * head is cached turns out at that boundary: one block it needs in any case. */
 static void cut_for_arrival(struct replica *r, uint32_t index, int64_t t)
 {
+    int64_t blocks = r->prefix != NULL ? 1 : kv_blocks(&r->kv, at(r, index)->target);
     if (r->span > 1 && r->run.count < r->engine->max_num_seqs &&
         r->batch.decodes + r->batch.prefill_tokens < r->engine->max_num_batched_tokens &&
-        kv_blocks(&r->kv, at(r, index)->target) <= kv_available(&r->kv)) {
+        blocks <= kv_available(&r->kv)) {
         span_cut(r, step_law_reach(&r->law, r->span, t - r->origin_ps));
     }
 }
@@ -433,4 +462,7 @@ void replica_cancel(struct replica *r, uint32_t index, int64_t t)
         }
     }
     sequence_end(r, index, t, OUTCOME_CANCELLED);
+    if (r->prefix != NULL) {
+        replica_prefix_report(r);
+    }
 }

@@ -15,6 +15,7 @@
 #include "sim/engine/engine.h"
 #include "sim/engine/finish.h"
 #include "sim/engine/kv.h"
+#include "sim/engine/prefix_cache.h"
 #include "sim/engine/sequence.h"
 
 /* A sequence with something to report at a boundary: reported in order of request id. */
@@ -56,10 +57,14 @@ struct replica {
                                 window, [seats]; only with a window */
     uint32_t seats;          /* grows with the largest batch */
     struct kv kv;
+    struct prefix_cache *prefix; /* owned; NULL: no prefix caching */
+    bool head_may_grow;          /* the batch may publish what the head of the queue lacks */
 };
 
 void replica_init(struct replica *r, const struct engine *engine, uint32_t slot, uint32_t launch);
 void replica_free(struct replica *r);
+/* It is released: the listener forgets what it had cached. */
+void replica_forget(const struct replica *r);
 
 /* Requests in its batch and in its own queue. */
 static inline uint32_t replica_in_flight(const struct replica *r)
@@ -95,5 +100,9 @@ void replica_decode_leave(struct replica *r, uint32_t sequence, uint32_t in_flig
 /* Brings the record of one of its sequences up to date as of the last settle (emitted_tokens lags
  * while it decodes). */
 void replica_sync(const struct replica *r, uint32_t sequence);
+
+/* Cached blocks that other requests may hit (those like nobody else's are left out), iteration in
+ * flight included, as of the last settle. 0 without prefix caching. */
+uint32_t replica_cached_blocks(const struct replica *r);
 
 #endif

@@ -51,6 +51,7 @@ uint32_t sequence_acquire(struct sequence_table *table, const struct request *re
         .previous = SEQUENCE_NONE,
         .next = SEQUENCE_NONE,
         .slot = SEQUENCE_NONE,
+        .hold = prefix_cache_hold(),
         .phase = SEQUENCE_WAITING,
     };
     return index;
@@ -59,6 +60,11 @@ uint32_t sequence_acquire(struct sequence_table *table, const struct request *re
 void sequence_release(struct sequence_table *table, uint32_t index)
 {
     debug_check(table->live > 0);
+    struct request *request = &table->items[index].record.request;
+    if (request->hashes != NULL) {
+        token_hashes_release(request->hashes);
+        request->hashes = NULL;
+    }
     table->live--;
     table->free[table->free_count++] = index;
 }

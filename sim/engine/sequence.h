@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "sim/base/request.h"
+#include "sim/engine/prefix_cache.h"
 
 enum { SEQUENCE_NONE = UINT32_MAX };
 
@@ -28,6 +29,7 @@ struct sequence {
         high; /* most tokens it ever had stored: below that, computing again is recomputation */
     uint32_t previous, next; /* in its list: a waiting queue, or its replica's running list */
     uint32_t slot;           /* replica slot it was sent to; SEQUENCE_NONE in a pool's queue */
+    struct prefix_hold hold; /* while it runs, with prefix caching: its place in the cache */
     enum sequence_phase phase;
 };
 
@@ -48,6 +50,7 @@ void sequence_table_free(struct sequence_table *table);
 /* A sequence for a request that arrives: waiting, nothing stored. Grows the table when full: the
  * one place where requests in flight cost memory. */
 uint32_t sequence_acquire(struct sequence_table *table, const struct request *request);
+/* It has ended: its request's hashes are given back. */
 void sequence_release(struct sequence_table *table, uint32_t index);
 
 static inline struct sequence *sequence_at(const struct sequence_table *table, uint32_t index)

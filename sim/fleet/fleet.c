@@ -70,14 +70,27 @@ struct fleet *fleet_create(const struct fleet_config *config, struct event_queue
     return f;
 }
 
+/* A run that was given up leaves requests behind: their hashes go back all the same. */
+static void hashes_release(struct fleet *f, const struct sequence_list *list)
+{
+    for (uint32_t i = list->head; i != SEQUENCE_NONE; i = sequence_at(&f->sequences, i)->next) {
+        struct request *request = &sequence_at(&f->sequences, i)->record.request;
+        token_hashes_release(request->hashes);
+        request->hashes = NULL;
+    }
+}
+
 void fleet_free(struct fleet *f)
 {
     for (uint32_t i = 0; i < f->slot_count; i++) {
         if (f->slots[i].state >= REPLICA_SERVING) {
+            hashes_release(f, &f->slots[i].replica.run);
+            hashes_release(f, &f->slots[i].replica.wait);
             replica_free(&f->slots[i].replica);
         }
     }
     for (uint32_t i = 0; i < f->pool_count; i++) {
+        hashes_release(f, &f->pools[i].queue);
         fleet_pool_free(&f->pools[i]);
     }
     fleet_router_end(f);
@@ -127,6 +140,7 @@ static void end_at_once(struct fleet *f, const struct request *request, uint32_t
                                     .replica = replica,
                                     .outcome = outcome};
     emit_end(f, &record);
+    token_hashes_release(request->hashes);
 }
 
 static void observe_arrival(struct fleet *f, const struct request *request, uint32_t pool)
@@ -296,6 +310,8 @@ void fleet_cut(struct fleet *f, int64_t t)
         s->record.end_ps = t;
         s->record.outcome = OUTCOME_IN_FLIGHT;
         emit_end(f, &s->record);
+        token_hashes_release(s->record.request.hashes);
+        s->record.request.hashes = NULL;
     }
     f->cut = true;
     free(entries);

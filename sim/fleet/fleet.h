@@ -67,8 +67,9 @@ struct fleet;
 struct fleet *fleet_create(const struct fleet_config *config, struct event_queue *queue);
 void fleet_free(struct fleet *fleet);
 
-/* A request arrives at request->arrival_ps; it may go to any of pools. Returns its sequence while
- * it is in flight, SEQUENCE_NONE if it ended at once (refused, unservable). */
+/* A request arrives at request->arrival_ps; it may go to any of pools. Its hashes are the fleet's
+ * from here on: they are given back when it has ended. Returns its sequence while it is in flight,
+ * SEQUENCE_NONE if it ended at once (refused, unservable). */
 uint32_t fleet_arrive(struct fleet *fleet, const struct request *request, const uint32_t *pools,
                       uint32_t pool_count);
 /* The client of a sequence in flight leaves at t. */

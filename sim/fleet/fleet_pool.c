@@ -125,6 +125,7 @@ static void slot_release(struct fleet *f, uint32_t slot, int64_t t)
         check(replica_in_flight(&s->replica) == 0);
         f->totals.kv_blocks_leaked += s->replica.kv.used;
         pool->kv_peak = s->replica.kv.peak > pool->kv_peak ? s->replica.kv.peak : pool->kv_peak;
+        replica_forget(&s->replica);
         replica_free(&s->replica);
         event_queue_step(f->queue, slot, TIME_NEVER);
     }

@@ -40,10 +40,6 @@ static void check_engine(struct check *c, const struct pool_config *pool, size_t
                "sequence could starve",
                (long long)e->max_num_batched_tokens, (long long)e->max_num_seqs);
     }
-    if (e->enable_prefix_caching) {
-        REFUSE(c, pool_path(path, i, "engine.enable_prefix_caching"),
-               "enable_prefix_caching: true is designed but not built yet");
-    }
 }
 
 static void check_parallel(struct check *c, const struct pool_config *pool, size_t i)
