@@ -508,8 +508,10 @@ static int64_t share_of(int64_t total, int64_t part, int64_t whole)
     return (int64_t)((int128)total * part / whole);
 }
 
-/* A span across an edge: iterations by their end stamps, busy time by time. */
-static void take_straddling(struct metrics *m, uint32_t pool, const struct obs_steps *s)
+/* A span across an edge: iterations by their end stamps, busy time by time. Kept out of take_steps,
+ * which then has nothing to save on the stack. */
+static __attribute__((noinline)) void take_straddling(struct metrics *m, uint32_t pool,
+                                                      const struct obs_steps *s)
 {
     const struct metrics_segment *current = &m->current, *next = &m->next;
     check_msg(s->end_ps >= current->start_ps && s->end_ps < next->end_ps,
@@ -542,8 +544,8 @@ static void take_steps(struct metrics *m, const struct obs *obs)
     uint32_t pool = served_pool(m, obs);
     debug_check(s->count >= 1 && s->end_ps >= s->start_ps);
     if (__builtin_expect(s->start_ps >= m->current.start_ps && s->end_ps < m->current.end_ps, 1)) {
-        file_iterations(&m->current, pool, s, 0, s->count);
         file_busy(&m->current.cells[pool], s->end_ps - s->start_ps, s->decode_ps, s->work_ps);
+        file_iterations(&m->current, pool, s, 0, s->count);
     } else {
         take_straddling(m, pool, s);
     }
