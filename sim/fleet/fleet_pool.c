@@ -29,6 +29,7 @@ void fleet_pool_init(struct fleet *f, uint32_t index, const struct fleet_config 
     pool->engine.sequences = &f->sequences;
     pool->engine.tally = &pool->tally;
     pool->engine.fan = &f->fan;
+    pool->engine.listener = f->router->cached != NULL ? &f->listener : NULL;
     pool->engine.central = f->router->central ? &pool->queue : NULL;
     pool->autoscaler = config->autoscaler->type->ops;
     pool->autoscaler_config = config->autoscaler->config;

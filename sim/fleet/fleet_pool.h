@@ -60,6 +60,7 @@ struct fleet {
     void *router_state;                   /* owned; NULL for a central queue */
     struct router_pool *router_pools;     /* owned; what the router may know of the pools */
     struct router_signals router_signals; /* between the replicas and the router */
+    struct prefix_listener listener;      /* the router, where it asks for what is cached */
     struct obs_fan fan;
     int64_t horizon_ps;
     uint32_t pool_count, slot_count;

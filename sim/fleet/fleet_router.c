@@ -4,6 +4,12 @@
 #include "sim/base/arena.h"
 #include "sim/fleet/fleet_pool.h"
 
+/* The router forgets a replica when that ceases to be ready. */
+static void forget(void *self, uint32_t slot)
+{
+    (void)self, (void)slot;
+}
+
 void fleet_router_begin(struct fleet *f, const struct fleet_config *config)
 {
     const void *own = config->router->config;
@@ -20,8 +26,11 @@ void fleet_router_begin(struct fleet *f, const struct fleet_config *config)
                              .seed = config->seed,
                              .replication = config->replication};
     f->router_state = f->router->central ? NULL : f->router->create(own, &env);
-    router_signals_init(&f->router_signals, f->router->signals ? f->router->signals(own) : NULL,
-                        f->router, f->router_state);
+    bool aged = f->router->signals != NULL && own != NULL;
+    router_signals_init(&f->router_signals, aged ? f->router->signals(own) : NULL, f->router,
+                        f->router_state);
+    f->listener = (struct prefix_listener){
+        .changed = f->router->cached, .forget = forget, .self = f->router_state};
     if (router_signals_polled(&f->router_signals)) {
         event_queue_push(f->queue, 0, EVENT_TIMER, FLEET_TIMER_READ, 0);
     }

@@ -324,8 +324,34 @@ static void cell_print(FILE *out, const char *text)
         fprintf(out, *text == '|' ? "\\%c" : "%c", *text == '\n' ? ' ' : *text);
 }
 
-static void row_print(FILE *out, const struct field *field, struct arena *arena)
+/* A section that is there already: a mapping that several variants have alike. */
+struct section {
+    const char *path;
+    const void *table; /* fields or variants */
+};
+
+struct reference {
+    FILE *out;
+    struct arena *arena;
+    struct section *sections; /* owned */
+    size_t count;
+};
+
+static bool section_is_new(struct reference *ref, const char *path, const void *table)
 {
+    for (size_t i = 0; i < ref->count; i++) {
+        if (ref->sections[i].table == table && strcmp(ref->sections[i].path, path) == 0)
+            return false;
+    }
+    ref->sections = memory_grow(ref->sections, (ref->count + 1) * sizeof *ref->sections);
+    ref->sections[ref->count++] = (struct section){path, table};
+    return true;
+}
+
+static void row_print(struct reference *ref, const struct field *field)
+{
+    FILE *out = ref->out;
+    struct arena *arena = ref->arena;
     const struct field *inner = field_innermost(field);
     const char *range = range_text(field, arena), *value = default_text(field);
     bool quoted = field->fallback && value == field->fallback;
@@ -342,22 +368,23 @@ static void row_print(FILE *out, const struct field *field, struct arena *arena)
     fputs(" |\n", out);
 }
 
-static void rows_print(FILE *out, const struct field *fields, struct arena *arena)
+static void rows_print(struct reference *ref, const struct field *fields)
 {
     for (const struct field *field = fields; field->kind != FIELD_END; field++) {
         if (field->kind == FIELD_INLINE)
-            rows_print(out, field->fields, arena);
+            rows_print(ref, field->fields);
         else
-            row_print(out, field, arena);
+            row_print(ref, field);
     }
 }
 
-static void table_print(FILE *out, const struct field *fields, const char *path,
-                        struct arena *arena, int depth);
+static void table_print(struct reference *ref, const struct field *fields, const char *path,
+                        int depth);
 
-static void variants_print(FILE *out, const struct field *field, const char *path,
-                           struct arena *arena, int depth)
+static void variants_print(struct reference *ref, const struct field *field, const char *path,
+                           int depth)
 {
+    FILE *out = ref->out;
     fprintf(out, "\nThe key `%s` of `%s` chooses:\n\n", field->tag, path);
     for (size_t i = 0; field->variants[i]; i++)
         fprintf(out, "- `%s`: %s\n", field->variants[i]->name, field->variants[i]->doc);
@@ -367,42 +394,44 @@ static void variants_print(FILE *out, const struct field *field, const char *pat
         if (!field->variants[i]->fields)
             continue;
         fprintf(out, "\n### `%s` with `%s: %s`\n\n", path, field->tag, field->variants[i]->name);
-        table_print(out, field->variants[i]->fields, path, arena, depth + 1);
+        table_print(ref, field->variants[i]->fields, path, depth + 1);
     }
 }
 
 /* The sections of what fields hold, after their own table. */
-static void sections_print(FILE *out, const struct field *fields, const char *path,
-                           struct arena *arena, int depth)
+static void sections_print(struct reference *ref, const struct field *fields, const char *path,
+                           int depth)
 {
+    FILE *out = ref->out;
     for (const struct field *field = fields; field->kind != FIELD_END; field++) {
         if (field->kind == FIELD_INLINE) {
-            sections_print(out, field->fields, path, arena, depth);
+            sections_print(ref, field->fields, path, depth);
             continue;
         }
         const struct field *inner = field_innermost(field);
-        const char *own = arena_printf(arena, "%s%s%s%s", path, path[0] ? "." : "", field->name,
-                                       field->kind == FIELD_LIST ? "[]" : "");
-        if (inner->kind == FIELD_STRUCT) {
+        const char *own = arena_printf(ref->arena, "%s%s%s%s", path, path[0] ? "." : "",
+                                       field->name, field->kind == FIELD_LIST ? "[]" : "");
+        if (inner->kind == FIELD_STRUCT && section_is_new(ref, own, inner->fields)) {
             fprintf(out, "\n## `%s`\n\n", own);
             if (field->doc)
                 fprintf(out, "%s\n\n", field->doc);
-            table_print(out, inner->fields, own, arena, depth + 1);
-        } else if (inner->kind == FIELD_VARIANT) {
+            table_print(ref, inner->fields, own, depth + 1);
+        } else if (inner->kind == FIELD_VARIANT && section_is_new(ref, own, inner->variants)) {
             fprintf(out, "\n## `%s`\n\n%s\n", own, field->doc ? field->doc : "");
-            variants_print(out, inner, own, arena, depth + 1);
+            variants_print(ref, inner, own, depth + 1);
         }
     }
 }
 
-static void table_print(FILE *out, const struct field *fields, const char *path,
-                        struct arena *arena, int depth)
+static void table_print(struct reference *ref, const struct field *fields, const char *path,
+                        int depth)
 {
     if (depth > DEPTH_MAX)
         return;
-    fputs("| key | type | default | range | meaning |\n| --- | --- | --- | --- | --- |\n", out);
-    rows_print(out, fields, arena);
-    sections_print(out, fields, path, arena, depth);
+    fputs("| key | type | default | range | meaning |\n| --- | --- | --- | --- | --- |\n",
+          ref->out);
+    rows_print(ref, fields);
+    sections_print(ref, fields, path, depth);
 }
 
 void explain_reference(FILE *out, const struct field *root)
@@ -418,6 +447,8 @@ void explain_reference(FILE *out, const struct field *root)
           " choosing key changes replaces the other file's as a whole.\n\n"
           "## Top level\n\n",
           out);
-    table_print(out, root, "", &arena, 0);
+    struct reference ref = {.out = out, .arena = &arena};
+    table_print(&ref, root, "", 0);
+    free(ref.sections);
     arena_free(&arena);
 }
