@@ -406,6 +406,13 @@ int64_t prefix_cache_take(struct prefix_cache *c, struct prefix_hold *hold, uint
     return taken;
 }
 
+uint32_t prefix_cache_rival(const struct prefix_cache *c, const struct prefix_hold *hold,
+                            uint32_t sequence)
+{
+    const struct prefix_node *node = &c->nodes[hold->node];
+    return node->tips == 2 ? node->tip ^ sequence : (uint32_t)SEQUENCE_NONE;
+}
+
 void prefix_cache_advance(struct prefix_cache *c, struct prefix_hold *hold, uint32_t sequence,
                           const struct request *request, uint32_t blocks, uint32_t computed,
                           uint64_t iteration)

@@ -90,6 +90,10 @@ void prefix_cache_look(const struct prefix_cache *cache, const struct request *r
  * blocks were free. */
 int64_t prefix_cache_take(struct prefix_cache *cache, struct prefix_hold *hold, uint32_t sequence,
                           const struct request *request, const struct prefix_match *match);
+/* Who else is a tip where an open sequence is, if it is one sequence; else SEQUENCE_NONE. It was
+ * alone there until now, so it may have more to publish: advance it first. */
+uint32_t prefix_cache_rival(const struct prefix_cache *cache, const struct prefix_hold *hold,
+                            uint32_t sequence);
 /* A sequence has been given tokens that fill its first `blocks` blocks: publishes them as far as
  * nobody else has. computed: how many of them hold tokens of iterations that have ended; the others
  * are filled by that iteration, which lasts until its number is passed (see report). Settle first,

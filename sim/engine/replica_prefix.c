@@ -116,6 +116,10 @@ void replica_prefix_admit(struct replica *r, uint32_t index, const struct prefix
     int64_t taken = prefix_cache_take(r->prefix, &s->hold, index, &s->record.request, match);
     kv_take(&r->kv, taken + kv_blocks(&r->kv, (int64_t)s->stored + chunk) - match->blocks);
     prefix_cache_settle(r->prefix, kv_available(&r->kv));
+    uint32_t rival = prefix_cache_rival(r->prefix, &s->hold, index);
+    if (rival != SEQUENCE_NONE) {
+        advance(r, rival, share_of(r, rival, at(r, rival)));
+    }
     advance(r, index, chunk);
     observe(r, s, first, t);
 }
