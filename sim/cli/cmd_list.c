@@ -10,6 +10,9 @@
 #include "sim/cli/quantity.h"
 #include "sim/cli/setup.h"
 #include "sim/cli/text.h"
+#include "sim/fleet/autoscaler.h"
+#include "sim/fleet/router.h"
+#include "sim/run/cold_start_preset.h"
 #include "sim/run/deployment.h"
 
 struct list_values {
@@ -405,6 +408,116 @@ static bool prices_list(const struct list_values *values, struct arena *arena,
     return errors->error_count == 0;
 }
 
+/* ---- cold starts ---------------------------------------------------------------------------- */
+
+/* "weights 94 s, engine_init 200 s": what a preset states. */
+static const char *phases_text(const struct cold_start_preset *preset, uint64_t stated,
+                               struct arena *arena)
+{
+    const char *text = "";
+    for (size_t i = 0; cold_start_fields[i].kind != FIELD_END; i++) {
+        const struct field *field = &cold_start_fields[i];
+        if ((stated >> i & 1) == 0)
+            continue;
+        const char *value = "";
+        if (field->kind == FIELD_VARIANT) {
+            const struct variant_value *phase =
+                (const void *)((const char *)&preset->phases + field->offset);
+            const struct field *first = phase->type->fields;
+            value = strcmp(phase->type->name, "constant") == 0
+                        ? field_text(first, (const char *)phase->config + first->offset, arena)
+                        : phase->type->name;
+        } else {
+            value = field_text(field, (const char *)&preset->phases + field->offset, arena);
+        }
+        text = arena_printf(arena, "%s%s%s %s", text, *text ? ", " : "", field->name, value);
+    }
+    return text;
+}
+
+static bool cold_starts_list(const struct list_values *values, struct arena *arena,
+                             struct errors *errors)
+{
+    const char *const *names = catalog_names(CATALOG_COLD_START, arena);
+    struct json json;
+    json_init(&json, stdout);
+    if (values->json) {
+        json_object(&json, NULL);
+        json_list(&json, "cold_starts");
+    }
+    for (size_t i = 0; names[i]; i++) {
+        uint64_t stated;
+        const struct cold_start_preset *p =
+            cold_start_preset_load(names[i], &stated, arena, errors, NULL);
+        if (!p)
+            continue;
+        const char *phases = phases_text(p, stated, arena);
+        if (values->json) {
+            json_object(&json, NULL);
+            json_text(&json, "preset", names[i]);
+            json_text(&json, "name", p->name);
+            json_text(&json, "hardware", p->hardware);
+            json_text(&json, "engine", p->engine);
+            json_text(&json, "phases", phases);
+            json_text(&json, "source", p->source);
+            json_text(&json, "date", p->date);
+            json_text(&json, "notes", p->notes);
+            json_object_end(&json);
+        } else {
+            printf("%s\n    %s; %s\n    %s\n    %s\n    (%s, %s)\n", names[i], p->name, p->hardware,
+                   p->engine, phases, p->source, p->date);
+        }
+    }
+    if (values->json) {
+        json_list_end(&json);
+        json_object_end(&json);
+    } else {
+        fputs("\nFor `cold_start: {preset: NAME}`; phases that a preset does not state keep their "
+              "defaults.\n",
+              stdout);
+    }
+    return errors->error_count == 0;
+}
+
+/* ---- policies ------------------------------------------------------------------------------- */
+
+static void variants_list(const struct list_values *values, struct json *json, const char *key,
+                          const struct variant *const *variants)
+{
+    if (values->json)
+        json_list(json, key);
+    else
+        printf("%s\n", key);
+    for (size_t i = 0; variants[i]; i++) {
+        if (values->json) {
+            json_object(json, NULL);
+            json_text(json, "policy", variants[i]->name);
+            json_text(json, "doc", variants[i]->doc);
+            json_object_end(json);
+        } else {
+            printf("  %-16s %s\n", variants[i]->name, variants[i]->doc);
+        }
+    }
+    if (values->json)
+        json_list_end(json);
+}
+
+static void policies_list(const struct list_values *values)
+{
+    struct json json;
+    json_init(&json, stdout);
+    if (values->json)
+        json_object(&json, NULL);
+    variants_list(values, &json, "routers", router_variants);
+    variants_list(values, &json, "autoscalers", autoscaler_variants);
+    if (values->json)
+        json_object_end(&json);
+    else
+        fputs("\n`explain fleet.router` and `explain fleet.pools.autoscaler` say what each can be "
+              "told.\n",
+              stdout);
+}
+
 /* What is wrong with the combination of options; NULL: nothing. */
 static const char *usage_wrong(const struct list_values *values, const char *what)
 {
@@ -423,15 +536,19 @@ static int list_run(const void *values_, const struct options_list *operands)
     struct errors errors;
     arena_init(&arena);
     errors_init(&errors);
-    static const char *const words[] = {"models", "gpus", "prices"}; /* by catalog_kind */
+    static const char *const words[] = {"models", "gpus", "prices",
+                                        "cold-starts"}; /* by catalog_kind */
     int kind = 0;
     while (kind < CATALOG_KIND_COUNT && strcmp(what, words[kind]) != 0)
         kind++;
     const char *misused = usage_wrong(values, what);
     int code = COMMAND_OK;
     bool ok = true;
-    if (kind == CATALOG_KIND_COUNT) {
-        fprintf(stderr, "fleetsim list: '%s' is not gpus, models or prices\n", what);
+    if (!misused && strcmp(what, "policies") == 0) {
+        policies_list(values);
+    } else if (kind == CATALOG_KIND_COUNT) {
+        fprintf(stderr,
+                "fleetsim list: '%s' is not gpus, models, prices, cold-starts or policies\n", what);
         code = COMMAND_BAD_USAGE;
     } else if (misused) {
         fprintf(stderr, "fleetsim list: %s\n", misused);
@@ -448,8 +565,10 @@ static int list_run(const void *values_, const struct options_list *operands)
                            : gpus_list(values, &arena, &errors);
     } else if (kind == CATALOG_LLM) {
         ok = models_list(values, &arena, &errors);
-    } else {
+    } else if (kind == CATALOG_PRICE) {
         ok = prices_list(values, &arena, &errors);
+    } else {
+        ok = cold_starts_list(values, &arena, &errors);
     }
     setup_errors_print(&errors);
     errors_free(&errors);
@@ -459,8 +578,8 @@ static int list_run(const void *values_, const struct options_list *operands)
 
 const struct command cmd_list_command = {
     .name = "list",
-    .summary = "the catalogue: gpus, models or prices, and what a model costs on each GPU",
-    .operands = "gpus|models|prices",
+    .summary = "the catalogue and the policies; what a model costs on each GPU",
+    .operands = "gpus|models|prices|cold-starts|policies",
     .operands_min = 1,
     .operands_max = 1,
     .options = list_specs,
@@ -469,6 +588,7 @@ const struct command cmd_list_command = {
             "on every GPU under a limit on the time per token, and says why where it cannot be.\n",
     .example = "fleetsim list gpus\n"
                "fleetsim list gpus --model llama-3.1-70b --tpot '50 ms'\n"
-               "fleetsim list models --json\n",
+               "fleetsim list models --json\n"
+               "fleetsim list cold-starts\n",
     .run = list_run,
 };

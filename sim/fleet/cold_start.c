@@ -255,6 +255,12 @@ static const struct variant *const weights_variants[] = {
     }
 
 const struct field cold_start_fields[] = {
+    {.name = "preset",
+     .kind = FIELD_TEXT,
+     .flags = FIELD_OPTIONAL,
+     .offset = offsetof(struct cold_start_config, preset),
+     .doc = "A measured cold start of the catalogue (`list cold-starts`), or a file like those: "
+            "what it states holds unless it is stated here"},
     PHASE(provision, "60 s", "Until a node with free GPUs is there"),
     PHASE(image_pull, "60 s", "Until the container image is on it"),
     {.name = "weights",

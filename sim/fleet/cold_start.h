@@ -22,6 +22,7 @@ struct cold_start_time {
 
 /* The pool's `cold_start:` mapping. Provisioning = provision + image_pull; loading = the rest. */
 struct cold_start_config {
+    const char *preset; /* whose phases were taken over; NULL: none */
     struct variant_value provision, image_pull, weights, engine_init, warm_up;
     struct variant_value engine_init_cached; /* unset: as engine_init */
     double shortage, failure;

@@ -16,8 +16,11 @@
 
 enum { CATALOG_NAMES_MAX = 4096, PROGRAM_PATH_MAX = 4096 };
 
-const char *const catalog_folders[CATALOG_KIND_COUNT] = {"llm", "gpu", "price"};
-static const char *const kind_words[CATALOG_KIND_COUNT] = {"model", "gpu", "price"};
+const char *const catalog_folders[CATALOG_KIND_COUNT] = {"llm", "gpu", "price", "cold_start"};
+static const char *const kind_words[CATALOG_KIND_COUNT] = {"model", "gpu", "price",
+                                                           "cold-start preset"};
+static const char *const list_words[CATALOG_KIND_COUNT] = {"models", "gpus", "prices",
+                                                           "cold-starts"};
 
 static bool folder_exists(const char *path)
 {
@@ -133,9 +136,8 @@ static const char *suggestion(enum catalog_kind kind, const char *name, struct a
     return nearest ? arena_printf(arena, ", did you mean '%s'?", nearest) : "";
 }
 
-/* The file a reference means; NULL with an error when there is none. */
-static const char *resolve(enum catalog_kind kind, const char *name, struct arena *arena,
-                           struct errors *errors, const struct source_pos *where)
+const char *catalog_path(enum catalog_kind kind, const char *name, struct arena *arena,
+                         struct errors *errors, const struct source_pos *where)
 {
     if (strchr(name, '/') || file_exists(name)) {
         const char *path = name;
@@ -162,8 +164,8 @@ static const char *resolve(enum catalog_kind kind, const char *name, struct aren
                    near);
     else
         errors_add(errors, SEVERITY_ERROR, where,
-                   "unknown %s '%s' (`fleetsim list %ss` names them; a path works too)",
-                   kind_words[kind], name, kind_words[kind]);
+                   "unknown %s '%s' (`fleetsim list %s` names them; a path works too)",
+                   kind_words[kind], name, list_words[kind]);
     return NULL;
 }
 
@@ -187,7 +189,7 @@ static bool ends_with(const char *text, const char *suffix)
 const struct llm_spec *catalog_llm(const char *name, struct arena *arena, struct errors *errors,
                                    const struct source_pos *where)
 {
-    const char *path = resolve(CATALOG_LLM, name, arena, errors, where);
+    const char *path = catalog_path(CATALOG_LLM, name, arena, errors, where);
     if (!path)
         return NULL;
     struct llm_spec *llm = arena_alloc(arena, sizeof *llm);
@@ -200,7 +202,7 @@ const struct llm_spec *catalog_llm(const char *name, struct arena *arena, struct
 const struct gpu_spec *catalog_gpu(const char *name, struct arena *arena, struct errors *errors,
                                    const struct source_pos *where)
 {
-    const char *path = resolve(CATALOG_GPU, name, arena, errors, where);
+    const char *path = catalog_path(CATALOG_GPU, name, arena, errors, where);
     if (!path)
         return NULL;
     struct gpu_spec *gpu = arena_alloc(arena, sizeof *gpu);
@@ -212,7 +214,7 @@ const struct gpu_spec *catalog_gpu(const char *name, struct arena *arena, struct
 const struct price_spec *catalog_price(const char *name, struct arena *arena, struct errors *errors,
                                        const struct source_pos *where)
 {
-    const char *path = resolve(CATALOG_PRICE, name, arena, errors, where);
+    const char *path = catalog_path(CATALOG_PRICE, name, arena, errors, where);
     if (!path)
         return NULL;
     struct price_spec *price = arena_alloc(arena, sizeof *price);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "sim/run/cold_start_preset.h"
 #include "sim/run/run_internal.h"
 #include "sim/run/run_models.h"
 #include "sim/workload/workload_export.h"
@@ -73,7 +74,8 @@ static bool models_build(struct run *run, struct errors *errors)
 static bool build(struct run *run, struct errors *errors)
 {
     struct locator where = scenario_locator(run->scenario);
-    bool ok = config_validate(&run->config, &where, errors);
+    bool ok = cold_start_presets_apply(&run->config, run->scenario, &where, &run->arena, errors);
+    ok &= config_validate(&run->config, &where, errors);
     classes_resolve(run);
     ok &= models_build(run, errors);
     run->workload = workload_open(&run->workload_config, &where, errors);

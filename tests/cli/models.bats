@@ -95,7 +95,7 @@ json() { # expression on d
   FLEETSIM_CATALOG=/nonexistent fs_run layout --model kimi-k3 --gpu h200-sxm
   assert_status 2
   [[ $stderr == *"no catalogue to look up model 'kimi-k3': FLEETSIM_CATALOG names '/nonexistent'"* ]]
-  for what in gpus models prices; do
+  for what in gpus models prices cold-starts; do
     FLEETSIM_CATALOG=$PWD fs_run list $what
     assert_status 2
     [[ $stderr == *"has no $what (no "*"/*.yaml)"* ]]
@@ -216,6 +216,20 @@ EOF
   done
 }
 
+@test "a preset of a cold start that changes nothing is said to, and an unknown one is an error" {
+  local scenario=$FLEETSIM_SOURCE_DIR/scenarios/chat-1m
+  fs_run check "$scenario" --set 'fleet.pools[0].cold_start.preset=vllm-tuned-8b-l40s'
+  assert_status 0
+  [[ $stderr == *"the scenario itself states all that preset 'vllm-tuned-8b-l40s' does: it changes nothing"* ]]
+  fs_run check "$scenario" --set 'fleet.pools[0].cold_start.preset=vllm-tuned-8b-l40'
+  assert_status 2
+  [[ $stderr == *"unknown cold-start preset"*"did you mean 'vllm-tuned-8b-l40s'?"* ]]
+  printf 'name: a\nhardware: b\nengine: c\nsource: d\ndate: e\npreset: vllm-sleep-4b-a100\n' >nested.yaml
+  fs_run check "$scenario" --set 'fleet.pools[0].cold_start.preset=./nested.yaml'
+  assert_status 2
+  [[ $stderr == *"nested.yaml"*"a preset cannot name another preset"* ]]
+}
+
 @test "list shows the catalogue, and a model's cost on every GPU" {
   fs_run list gpus --json
   assert_status 0
@@ -228,6 +242,11 @@ EOF
   assert_status 0
   json 'any(not g["feasible"] and g["why_not"] for g in d["gpus"])'
   json 'all(g["tpot_s"] <= 0.05 for g in d["gpus"] if g["feasible"])'
+  fs_run list cold-starts --json
+  json 'len(d["cold_starts"]) >= 10 and all(c["phases"] and c["source"] and c["date"] for c in d["cold_starts"])'
+  fs_run list policies --json
+  json '{"least_loaded", "prefix_aware", "weighted"} <= {r["policy"] for r in d["routers"]}'
+  json '{"static", "target", "predictive"} <= {a["policy"] for a in d["autoscalers"]}'
   fs_run list planets
   assert_status 64
 }
