@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "sim/cli/command.h"
+#include "sim/cli/export.h"
 #include "sim/cli/setup.h"
 #include "sim/cli/text.h"
 
@@ -94,6 +95,8 @@ static int check_with(const struct check_values *values, const char *scenario, s
         fputs(run_resolved(run), stdout);
     else if (code == COMMAND_OK)
         run_print(run, stdout);
+    if (code == COMMAND_OK && target.path && !values->resolved)
+        export_print(run, target.path, stdout);
     run_free(run);
     return code;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "sim/cli/command.h"
+#include "sim/cli/export.h"
 #include "sim/cli/progress.h"
 #include "sim/cli/report.h"
 #include "sim/cli/result.h"
@@ -47,6 +48,7 @@ static bool simulate(struct run *run, const struct run_values *values, const cha
     struct run_options options = {.step_by_step = values->step_by_step,
                                   .requests_path = values->requests,
                                   .output_path = output,
+                                  .export_path = values->export_trace,
                                   .force = values->force,
                                   .progress = values->quiet ? NULL : progress_report,
                                   .progress_self = &progress};
@@ -74,6 +76,8 @@ static int finish(struct run *run, const struct run_values *values, const char *
         written = result_hourly_write(run, values->hourly, errors) && written;
     if (!values->json && output && written)
         printf("written: %s\n", output);
+    if (!values->json && values->export_trace)
+        export_print(run, values->export_trace, stdout);
     return ok && written && errors->error_count == 0 ? COMMAND_OK : COMMAND_FAILURE;
 }
 
@@ -97,12 +101,8 @@ static int run_with(const struct run_values *values, const char *scenario, struc
     int code = run ? COMMAND_FAILURE : COMMAND_BAD_INPUT;
     for (size_t i = 0; run && writable && i < sizeof targets / sizeof *targets; i++)
         stale_remove(targets[i].path, errors);
-    if (run && writable) {
-        bool ok =
-            !paths.export_trace || run_export_trace(run, paths.export_trace, paths.force, errors);
-        if (ok && simulate(run, &paths, output, errors))
-            code = finish(run, &paths, output, errors);
-    }
+    if (run && writable && simulate(run, &paths, output, errors))
+        code = finish(run, &paths, output, errors);
     run_free(run);
     return code;
 }

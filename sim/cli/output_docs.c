@@ -67,7 +67,11 @@ static const char *const rest =
     "`outcome`. Times are exact decimals in seconds since the start; definitions are those of "
     "`requests` above.\n\n"
     "`run --export-trace FILE` (and `check`): `arrival_s,prompt_tokens,output_tokens,class,session,"
-    "turn`, gzip when FILE ends in `.gz`. Replaying it gives the identical requests.\n";
+    "turn`, gzip when FILE ends in `.gz`. Replaying it gives the identical requests. Where prompts "
+    "have something in common (sessions, shared prompts, a trace's own) a column `hash_ids` tells "
+    "it, and the line to replay it with is printed: its `hash_block_size` is the pools' "
+    "`block_size`, or the trace's own. Arrivals that follow from the fleet (`closed_loop`, "
+    "`sessions`) are those of the run.\n";
 
 void output_docs_print(FILE *out)
 {

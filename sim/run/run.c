@@ -1,5 +1,6 @@
 #include "sim/run/run.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,7 +8,6 @@
 #include "sim/run/cold_start_preset.h"
 #include "sim/run/run_internal.h"
 #include "sim/run/run_models.h"
-#include "sim/workload/workload_export.h"
 
 /* Where time 0 is when neither the scenario nor a trace says: 2026-01-01T00:00:00Z. */
 enum { DEFAULT_START_UNIX_S = 1767225600 };
@@ -55,6 +55,7 @@ static void classes_resolve(struct run *run)
         .start_unix_s = run->config.start_unix_s,
         .horizon_ps =
             run->config.horizon_ps == FIELD_INT_UNSET ? TIME_NONE : run->config.horizon_ps,
+        .want_contents = run_caches(run),
     };
 }
 
@@ -66,6 +67,32 @@ static bool models_build(struct run *run, struct errors *errors)
     for (size_t p = 0; p < pools; p++) {
         struct pool_config *pool = (struct pool_config *)run->config.fleet.pools.items + p;
         ok &= run_models_build(pool, p, run->scenario, &run->models[p], &run->arena, errors);
+    }
+    return ok;
+}
+
+/* A trace's hash_ids name whole blocks of the caches they meet. */
+static bool hash_blocks_check(const struct run *run, const struct locator *where,
+                              struct errors *errors)
+{
+    bool ok = true;
+    for (size_t c = 0; c < run_class_count(run); c++) {
+        uint32_t tokens = workload_hash_block(run->workload, c);
+        for (uint32_t i = 0; i < run->class_pool_count[c] && tokens > 0; i++) {
+            const struct pool_config *pool = config_pool(&run->config, run->class_pools[c][i]);
+            if (!pool->engine.enable_prefix_caching || tokens % pool->engine.block_size == 0) {
+                continue;
+            }
+            char path[64];
+            struct source_pos pos;
+            snprintf(path, sizeof path, "workload[%zu].arrivals", c);
+            where->find(where->self, path, &pos);
+            errors_add(errors, SEVERITY_ERROR, &pos,
+                       "a hash_id stands for %u tokens, which the block_size %lld of pool '%s' "
+                       "does not divide: its prefix cache cannot tell those blocks apart",
+                       tokens, (long long)pool->engine.block_size, pool->name);
+            ok = false;
+        }
     }
     return ok;
 }
@@ -83,6 +110,7 @@ static bool build(struct run *run, struct errors *errors)
     if (run->workload != NULL) {
         ok &=
             config_validate_horizon(&run->config, workload_horizon(run->workload), &where, errors);
+        ok &= hash_blocks_check(run, &where, errors);
     } else if (run->config.horizon_ps != FIELD_INT_UNSET) {
         ok &= config_validate_horizon(&run->config, run->config.horizon_ps, &where, errors);
     }
@@ -206,25 +234,4 @@ bool run_reads(const struct run *run, const char *path)
         reads |= is_file(pool->model, &file) || is_file(pool->gpu, &file);
     }
     return reads;
-}
-
-bool run_export_trace(const struct run *run, const char *path, bool force, struct errors *errors)
-{
-    if (!trace_target_is_device(path) && !trace_target_check(path, force, errors)) {
-        return false;
-    }
-    struct locator where = scenario_locator(run->scenario);
-    struct workload *again = workload_open(&run->workload_config, &where, errors);
-    if (again == NULL) {
-        return false;
-    }
-    size_t classes = run_class_count(run);
-    const char **names = memory_alloc(classes * sizeof *names);
-    for (size_t c = 0; c < classes; c++) {
-        names[c] = config_class(&run->config, c)->traffic.name;
-    }
-    int64_t rows = workload_export(again, names, path, errors);
-    free(names);
-    workload_close(again);
-    return rows >= 0;
 }

@@ -47,7 +47,9 @@ struct run_options {
     const char *requests_path; /* CSV, one row per request in order of id; NULL: none */
     const char *output_path;   /* where run_write will write: finished hours are saved beside it
                                   while the run goes on; NULL: not saved */
-    bool force;                /* overwrite output_path and requests_path */
+    const char *export_path;   /* the arrivals as a trace (run_export_trace), those that follow from
+                                  the fleet too; NULL: none */
+    bool force;                /* overwrite these */
     void (*progress)(
         void *self,
         const struct run_progress *progress); /* about every 0.2 s of wall time; NULL: none */
@@ -101,7 +103,11 @@ uint64_t run_met_cold_start(const struct run *run);
  */
 bool run_reads(const struct run *run, const char *path);
 /* Writes the arrivals as a trace in our own format that replays to the same requests; gzip when
- * path ends in .gz. */
+ * path ends in .gz. False after reporting, also where arrivals follow from the fleet (closed_loop,
+ * sessions): then run_options.export_path does it. */
 bool run_export_trace(const struct run *run, const char *path, bool force, struct errors *errors);
+/* Tokens that a hash_id of a class stands for in that trace, for arrivals.hash_block_size; 0: it
+ * has none. */
+uint32_t run_export_block(const struct run *run, size_t class);
 
 #endif

@@ -60,6 +60,17 @@ bool run_plan_make(struct run *run, const struct locator *where, struct errors *
 /* Hands references and needs to the metrics. */
 void run_plan_publish(struct run *run);
 
+/* run_export.c. */
+/* Whether some pool has a prefix cache, so that what prompts hold in common matters. */
+bool run_caches(const struct run *run);
+/* Writes the arrivals of a live workload while it runs, as run_export_trace does those of any
+ * other. NULL after reporting. */
+struct run_export *run_export_open(const struct run *run, const char *path, bool force,
+                                   struct errors *errors);
+struct obs_sink run_export_sink(struct run_export *export);
+/* Reports when it could not be written in full. NULL is fine. */
+void run_export_close(struct run_export *export, bool keep, struct errors *errors);
+
 /* run_output.c. */
 /* Saves the finished hours beside path. */
 bool run_output_partial(struct run *run, const char *path, struct errors *errors);

@@ -344,16 +344,36 @@ static bool clients_make(struct loop *loop)
     return loop->with_clients;
 }
 
+/* The arrivals as a trace: now, or, where they follow from the fleet, while the run goes on. */
+static bool export_begin(struct run *run, const struct run_options *options,
+                         struct run_export **export, struct errors *errors)
+{
+    *export = NULL;
+    if (options->export_path == NULL) {
+        return true;
+    }
+    if (!workload_is_live(run->workload)) {
+        return run_export_trace(run, options->export_path, options->force, errors);
+    }
+    *export = run_export_open(run, options->export_path, options->force, errors);
+    return *export != NULL;
+}
+
 bool run_simulate(struct run *run, const struct run_options *options, struct errors *errors)
 {
+    struct run_export *export;
     struct run_rows rows;
+    if (!export_begin(run, options, &export, errors)) {
+        return false;
+    }
     if (!run_rows_open(&rows, run, options, errors)) {
+        run_export_close(export, false, errors);
         return false;
     }
     run->metrics = metrics_make(run);
     run_plan_publish(run);
     digest_init(&run->digest);
-    struct obs_sink sinks[4] = {metrics_sink(run->metrics),
+    struct obs_sink sinks[5] = {metrics_sink(run->metrics),
                                 {.take = digest_take, .self = &run->digest, .kinds = DIGEST_KINDS}};
     size_t sink_count = 2;
     if (rows.wanted) {
@@ -361,6 +381,9 @@ bool run_simulate(struct run *run, const struct run_options *options, struct err
     }
     event_queue_init(&run->queue, 1);
     struct loop loop = {.run = run, .options = options, .errors = errors};
+    if (export != NULL) {
+        sinks[sink_count++] = run_export_sink(export);
+    }
     if (clients_make(&loop)) {
         sinks[sink_count++] = clients_sink(&loop.clients);
     }
@@ -376,6 +399,7 @@ bool run_simulate(struct run *run, const struct run_options *options, struct err
     report_progress(&loop, wall_s, true);
     clients_free(&loop.clients);
     run_rows_close(&rows, !loop.failed, errors);
+    run_export_close(export, !loop.failed, errors);
     return !loop.failed;
 }
 

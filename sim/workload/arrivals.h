@@ -17,6 +17,8 @@
 struct arrivals_setup {
     struct site site;
     const struct workload_config *config; /* borrowed for the life of the process */
+    struct token_hash_pool *hashes; /* borrowed; where requests' hashes come from; NULL: they are
+                                       not wanted */
 };
 
 /* A process: the ops of its variant. `self` is what open returned. */
@@ -30,7 +32,7 @@ struct arrivals_type {
     /* Called once, before the first fill, with the start and horizon in force. */
     bool (*start)(void *self, int64_t start_unix_s, int64_t horizon_ps, struct errors *errors);
     /* The next arrivals, at most max, in order, all before the horizon: sets arrival_ps (a trace
-     * also tokens, session and turn). Fewer than max: there are no more. */
+     * also tokens, session, turn and hashes). Fewer than max: there are no more. */
     size_t (*fill)(void *self, struct request *out, size_t max, struct errors *errors);
     /* workload.h: workload_rate, workload_expected. */
     double (*rate)(const void *self, int64_t time_ps);
@@ -39,6 +41,8 @@ struct arrivals_type {
     void (*tokens)(const void *self, double *mean_prompt, double *mean_output, uint64_t *skipped);
     /* Failed calls of a trace, which are no requests; NULL: none. */
     uint64_t (*failed_calls)(const void *self);
+    /* Tokens that a hash stands for, 0: there are none; NULL: the process never has any. */
+    uint32_t (*hash_block)(const void *self);
     /* A process that follows the fleet (both NULL: it does not) gives one arrival at a time: the
      * time of the next one known, TIME_NEVER if none, … */
     int64_t (*peek)(const void *self);

@@ -49,7 +49,7 @@ static const struct field users_fields[] = {
      .flags = FIELD_OPTIONAL | FIELD_MIN_OPEN,
      .offset = offsetof(struct arrivals_users, requests_per_session),
      .max = 1e6,
-     .doc = "Requests in one session."},
+     .doc = "Requests in one session; where the class has sessions, their mean turns."},
     {0}};
 
 const struct field arrivals_rate_fields[] = {
@@ -59,18 +59,19 @@ const struct field arrivals_rate_fields[] = {
      .flags = FIELD_OPTIONAL | FIELD_MIN_OPEN,
      .offset = offsetof(struct arrivals_rate_config, rate),
      .max = 1e9,
-     .doc = "Mean arrivals per second over the day. Exactly one of rate, requests_per_day and "
-            "users is given."},
+     .doc =
+         "Mean arrivals per second over the day; with sessions, starts of conversations. Exactly "
+         "one of rate, requests_per_day and users is given."},
     {.name = "requests_per_day",
      .kind = FIELD_REAL,
      .flags = FIELD_OPTIONAL | FIELD_MIN_OPEN,
      .offset = offsetof(struct arrivals_rate_config, requests_per_day),
      .max = 1e14,
-     .doc = "Mean arrivals per day."},
+     .doc = "Mean requests per day; with sessions that many over their mean turns start."},
     {.name = "users",
      .kind = FIELD_STRUCT,
      .offset = offsetof(struct arrivals_rate_config, users),
-     .doc = "Mean arrivals per day as daily · sessions · requests_per_session.",
+     .doc = "Mean requests per day as daily · sessions · requests_per_session.",
      .fields = users_fields},
     ARRIVALS_RATE_SHAPE_FIELDS(struct arrivals_rate_config),
     {0}};
@@ -178,11 +179,33 @@ bool arrivals_rate_init_mean(struct arrivals_rate *rate, struct rational per_sec
     return class_resolve(rate, setup) && curved;
 }
 
+/* Where the class has sessions its arrivals are their starts: the requests of a day over the mean
+ * turns. False after reporting. */
+static bool starts_resolve(const struct arrivals_rate_config *c, const struct arrivals_setup *setup,
+                           struct rational *per_second)
+{
+    const struct traffic_config *class = setup->config->classes[setup->site.class_index];
+    double turns = sessions_config_turns(&class->sessions);
+    if (isnan(turns) || !isnan(c->rate))
+        return true;
+    double stated = c->users.requests_per_session;
+    if (fabs(stated - turns) > 1e-9 * turns) {
+        site_error(&setup->site, "arrivals.users",
+                   "requests_per_session is %g, the mean turns of the sessions are %g", stated,
+                   turns);
+        return false;
+    }
+    struct rational mean = rational_from_real(turns);
+    *per_second = product(*per_second, (struct rational){mean.denominator, mean.numerator});
+    return true;
+}
+
 bool arrivals_rate_init(struct arrivals_rate *rate, const struct arrivals_rate_config *config,
                         const struct arrivals_setup *setup)
 {
     struct rational per_second = {1, 1};
-    bool resolved = rate_resolve(config, &setup->site, &per_second);
+    bool resolved = rate_resolve(config, &setup->site, &per_second) &&
+                    starts_resolve(config, setup, &per_second);
     bool ok = arrivals_rate_init_mean(rate, per_second, &config->curve, &config->spikes, setup);
     if (!resolved || !ok)
         return false;

@@ -94,14 +94,16 @@ struct trace {
     bool has_start;
     int64_t start_unix_s, last_ps;
     uint64_t rows, skipped, failed_calls; /* rows before the horizon */
+    uint32_t hash_block;                  /* 0: the trace has no hash_ids */
     uint64_t *hours;                      /* owned; arrivals in each hour, [hour_count] */
     size_t hour_count;
     uint128 prompt_sum, output_sum;
 
     /* The second pass. */
-    struct trace_reader *reader; /* owned */
-    struct trace_feed feed;      /* owned */
-    uint64_t delivered;          /* rows */
+    struct trace_reader *reader;    /* owned */
+    struct trace_feed feed;         /* owned */
+    struct token_hash_pool *hashes; /* borrowed; NULL: they are not wanted */
+    uint64_t delivered;             /* rows */
 };
 
 static void count_request(struct trace *t, const struct request *request)
@@ -176,6 +178,7 @@ static bool scan(struct trace *t, const struct site *site)
     uint64_t bad = trace_reader_bad_rows(reader);
     t->failed_calls = trace_reader_failed_calls(reader);
     t->has_start = trace_reader_start(reader, &t->start_unix_s);
+    t->hash_block = (uint32_t)trace_reader_hash_block_size(reader);
     bool hashes = check_hashes(t, reader, site);
     trace_reader_close(reader);
     t->skipped = t->options.skip_bad ? bad : 0;
@@ -266,6 +269,7 @@ static void *trace_open(const void *config, const struct arrivals_setup *setup)
         .class_name = setup->site.class_name,
         .other_classes = t->other,
     };
+    t->hashes = setup->hashes;
     t->feed_setup = (struct trace_feed_setup){
         .time_scale = rational_from_real(c->time_scale),
         .rate_scale = c->rate_scale,
@@ -293,8 +297,10 @@ static bool trace_start(void *self, int64_t start_unix_s, int64_t horizon_ps, st
     struct trace *t = self;
     t->horizon_ps = horizon_ps;
     t->reader = trace_reader_open(t->file, &t->options, errors);
+    t->feed_setup.hashes = t->hashes; /* only here: the other passes throw requests away */
     if (t->reader)
         trace_feed_init(&t->feed, t->reader, &t->feed_setup);
+    t->feed_setup.hashes = NULL;
     return t->reader != NULL;
 }
 
@@ -304,9 +310,13 @@ static size_t trace_fill(void *self, struct request *out, size_t max, struct err
     size_t count = 0;
     uint64_t bad_before = trace_reader_bad_rows(t->reader);
     trace_reader_report_to(t->reader, errors);
-    while (count < max && trace_feed_next(&t->feed, &out[count]) == TRACE_ROW &&
-           out[count].arrival_ps < t->horizon_ps)
+    while (count < max && trace_feed_next(&t->feed, &out[count]) == TRACE_ROW) {
+        if (out[count].arrival_ps >= t->horizon_ps) {
+            token_hashes_release(out[count].hashes);
+            break;
+        }
         count++;
+    }
     t->delivered += count;
     /* The first pass found the file sound and counted it: anything else now means a change. */
     bool worse = !t->options.skip_bad && trace_reader_bad_rows(t->reader) > bad_before;
@@ -377,6 +387,11 @@ static uint64_t trace_failed_calls(const void *self)
     return ((const struct trace *)self)->failed_calls;
 }
 
+static uint32_t trace_hash_block(const void *self)
+{
+    return ((const struct trace *)self)->hash_block;
+}
+
 static const struct arrivals_type trace_type = {
     .open = trace_open,
     .close = trace_close,
@@ -387,6 +402,7 @@ static const struct arrivals_type trace_type = {
     .expected = trace_expected,
     .tokens = trace_tokens,
     .failed_calls = trace_failed_calls,
+    .hash_block = trace_hash_block,
 };
 
 const struct variant arrivals_trace_variant = {

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/base/arena.h"
 #include "sim/base/rng.h"
@@ -18,6 +19,10 @@ void trace_feed_init(struct trace_feed *feed, struct trace_reader *reader,
 
 void trace_feed_free(struct trace_feed *feed)
 {
+    for (size_t i = feed->group_at; i < feed->group_count; i++)
+        token_hashes_release(feed->group[i].hashes);
+    if (feed->has_ahead && feed->ahead_status == TRACE_ROW)
+        token_hashes_release(feed->ahead.hashes);
     free(feed->group);
     free(feed->offsets);
 }
@@ -44,6 +49,17 @@ static int64_t session_of(const struct trace_feed *feed)
     return (int64_t)(((uint64_t)feed->row.session * most + feed->copy) & INT64_MAX);
 }
 
+/* The row's hashes for one request; NULL: none, or they are not wanted. */
+static struct token_hashes *hashes_of(const struct trace_feed *feed)
+{
+    if (!feed->setup.hashes || feed->hash_count == 0)
+        return NULL;
+    struct token_hashes *hashes = token_hashes_acquire(
+        feed->setup.hashes, feed->hash_count, (uint32_t)trace_reader_hash_block_size(feed->reader));
+    memcpy(hashes->ids, feed->hash_ids, feed->hash_count * sizeof *hashes->ids);
+    return hashes;
+}
+
 /* The next request with its stamp as recorded. */
 static enum trace_status next_copy(struct trace_feed *feed, struct request *request)
 {
@@ -57,12 +73,15 @@ static enum trace_status next_copy(struct trace_feed *feed, struct request *requ
                                      .output_tokens = row.output_tokens,
                                      .session = row.session,
                                      .turn = row.turn};
+        feed->hash_ids = row.hash_ids;
+        feed->hash_count = (uint32_t)row.hash_full;
         feed->copies = copies_of(feed);
         feed->copy = 0;
         feed->rows++;
     }
     *request = feed->row;
     request->session = session_of(feed);
+    request->hashes = hashes_of(feed);
     feed->copy++;
     return TRACE_ROW;
 }

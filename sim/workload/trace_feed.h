@@ -13,14 +13,17 @@ struct trace_feed_setup {
     double rate_scale; /* > 0 */
     int64_t tick_ps;   /* over which requests with one stamp are spread; 0: they are not */
     uint64_t key;
+    struct token_hash_pool *hashes; /* borrowed; NULL: requests come without hashes */
 };
 
 struct trace_feed {
     struct trace_feed_setup setup;
     struct trace_reader *reader; /* borrowed */
-    struct request row;          /* the present row, times unscaled … */
-    uint64_t copies, copy;       /* … how often it comes, and the next one's number */
-    uint64_t rows;               /* read */
+    struct request row;          /* the present row, times unscaled, without its hashes: … */
+    const uint64_t *hash_ids;    /* … the reader's, of full blocks, until the next row; … */
+    uint32_t hash_count;
+    uint64_t copies, copy; /* … how often it comes, and the next one's number */
+    uint64_t rows;         /* read */
 
     /* Requests with one stamp, and the one behind them. */
     struct request *group; /* owned */
@@ -36,7 +39,8 @@ struct trace_feed {
 void trace_feed_init(struct trace_feed *feed, struct trace_reader *reader,
                      const struct trace_feed_setup *setup);
 void trace_feed_free(struct trace_feed *feed);
-/* The next request: arrival, tokens, session and turn are set, the arrival in scaled time.
+/* The next request: arrival, tokens, session, turn and hashes (the caller's to give back) are set,
+ * the arrival in scaled time.
  * TIME_NEVER as arrival: past every clock. */
 enum trace_status trace_feed_next(struct trace_feed *feed, struct request *request);
 

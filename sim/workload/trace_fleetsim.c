@@ -1,7 +1,8 @@
 /* Our own trace format: arrival_s,prompt_tokens,output_tokens[,class][,session][,turn][,hash_ids],
  * arrivals in exact decimal seconds since the scenario's start. Stamps from 10⁹ on are Unix times:
  * then the first row is time zero. Empty class, session, turn and hash_ids cells mean none.
- * hash_ids are whole numbers of 64 bits with one space between them. */
+ * hash_ids are whole numbers of 64 bits with one space between them, of the full blocks of prompt
+ * and answer from the first as far as they are known. */
 #include "sim/workload/trace_reader.h"
 
 #include <string.h>
@@ -114,6 +115,7 @@ static bool fleetsim_parse(struct trace_reader *reader, const struct trace_cell 
 const struct trace_format trace_fleetsim_format = {
     .name = "fleetsim",
     .header = "arrival_s,prompt_tokens,output_tokens[,class,session,turn,hash_ids]",
+    .hash_open = true,
     .claims = fleetsim_claims,
     .columns = fleetsim_columns,
     .parse = fleetsim_parse,

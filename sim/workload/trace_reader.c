@@ -12,6 +12,8 @@
 #include "sim/base/time.h"
 #include "sim/workload/lengths.h"
 
+enum { HASHES_MIN = 64 };
+
 struct trace_reader {
     struct trace_reader_options options; /* pointers borrowed */
     const struct trace_format *format;
@@ -21,7 +23,8 @@ struct trace_reader {
     const char *memory;    /* borrowed; what is left of it */
     size_t memory_size;
 
-    char *buffer;   /* owned; [TRACE_READER_BUFFER + 1] */
+    char *buffer; /* owned; [capacity + 1] */
+    size_t capacity;
     char *at, *end; /* unread bytes in it */
     char *line;     /* the line in hand, … */
     size_t length;  /* … without its end-of-line bytes */
@@ -37,9 +40,9 @@ struct trace_reader {
     int64_t zero_s, zero_ps; /* stamp that is time zero */
     int64_t last_ps;         /* arrival of the row before */
     uint64_t bad_rows, failed_calls;
-    uint64_t *hashes; /* owned; of the row in hand, [TRACE_READER_HASHES_MAX] once there is one … */
+    uint64_t *hashes; /* owned; of the row in hand, [hash_capacity] … */
     uint64_t *sorted; /* … and room to sort them */
-    size_t hash_count;
+    size_t hash_count, hash_capacity;
     int64_t hash_block_size; /* 0: no hash_ids */
 };
 
@@ -124,13 +127,18 @@ static void fail_reading(struct trace_reader *r)
     fail(r, message);
 }
 
-/* Moves the unread bytes to the front and reads on behind them. */
+/* Moves the unread bytes to the front and reads on behind them; makes room where they fill all of
+ * it. */
 static void refill(struct trace_reader *r)
 {
     size_t unread = (size_t)(r->end - r->at);
     memmove(r->buffer, r->at, unread);
+    if (unread == r->capacity) {
+        r->capacity *= 2;
+        r->buffer = memory_grow(r->buffer, r->capacity + 1);
+    }
     r->at = r->buffer;
-    size_t room = TRACE_READER_BUFFER - unread;
+    size_t room = r->capacity - unread;
     size_t got = 0;
     if (r->file) {
         errno = 0;
@@ -309,12 +317,13 @@ bool trace_reader_seconds(struct trace_reader *r, struct trace_cell cell, const 
 
 bool trace_reader_hash_add(struct trace_reader *r, const char *at, uint64_t id)
 {
-    if (!r->hashes) {
-        r->hashes = memory_alloc(TRACE_READER_HASHES_MAX * sizeof *r->hashes);
-        r->sorted = memory_alloc(TRACE_READER_HASHES_MAX * sizeof *r->sorted);
-    }
     if (r->hash_count == TRACE_READER_HASHES_MAX)
         return trace_reader_reject(r, at, "more than %d hash_ids", TRACE_READER_HASHES_MAX);
+    if (r->hash_count == r->hash_capacity) {
+        r->hash_capacity = r->hash_capacity ? 2 * r->hash_capacity : HASHES_MIN;
+        r->hashes = memory_grow(r->hashes, r->hash_capacity * sizeof *r->hashes);
+        r->sorted = memory_grow(r->sorted, r->hash_capacity * sizeof *r->sorted);
+    }
     r->hashes[r->hash_count++] = id;
     return true;
 }
@@ -325,21 +334,49 @@ static int hash_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Blocks of the tokens: full ones, and all. */
+static int64_t blocks_full(const struct trace_reader *r, uint64_t tokens)
+{
+    return (int64_t)tokens / r->hash_block_size;
+}
+
+static int64_t blocks_all(const struct trace_reader *r, uint64_t tokens)
+{
+    return ((int64_t)tokens + r->hash_block_size - 1) / r->hash_block_size;
+}
+
+/* Of the row's hash_ids, those of full blocks. */
+static size_t hashes_full(const struct trace_reader *r, const struct trace_record *record)
+{
+    if (r->hash_count == 0)
+        return 0;
+    uint64_t answer = r->format->hash_open ? record->output_tokens : 0;
+    size_t full = (size_t)blocks_full(r, record->prompt_tokens + answer);
+    return r->hash_count < full ? r->hash_count : full;
+}
+
 /* An id names a block together with all before it, so a row has as many as its prompt has blocks,
- * each once. A row without any is one whose content is not known. */
-static bool hashes_check(struct trace_reader *r, uint32_t prompt_tokens)
+ * or where the format is open up to as many as there are tokens for, and each comes once. A row
+ * without any is one whose content is not known. */
+static bool hashes_check(struct trace_reader *r, const struct trace_record *record)
 {
     if (r->hash_count == 0)
         return true;
-    int64_t full = prompt_tokens / r->hash_block_size;
-    int64_t all = full + (prompt_tokens % r->hash_block_size != 0);
+    uint32_t prompt = record->prompt_tokens;
+    int64_t all = blocks_all(r, prompt), least = blocks_full(r, prompt), most = all;
+    if (r->format->hash_open) {
+        int64_t whole = blocks_full(r, (uint64_t)prompt + record->output_tokens);
+        least = 0;
+        most = whole > all ? whole : all;
+    }
     int64_t count = (int64_t)r->hash_count;
-    if (count < full || count > all)
+    if (count < least || count > most)
         return trace_reader_reject(r, r->line,
                                    "%lld hash_ids, but the prompt of %u tokens has %lld blocks of "
-                                   "%lld",
-                                   (long long)count, prompt_tokens, (long long)all,
-                                   (long long)r->hash_block_size);
+                                   "%lld%s",
+                                   (long long)count, prompt, (long long)all,
+                                   (long long)r->hash_block_size,
+                                   most > all ? " and the answer too few for the rest" : "");
     memcpy(r->sorted, r->hashes, r->hash_count * sizeof *r->sorted);
     qsort(r->sorted, r->hash_count, sizeof *r->sorted, hash_compare);
     for (size_t i = 1; i < r->hash_count; i++)
@@ -415,7 +452,8 @@ reader_create(const char *name, const struct trace_reader_options *options, stru
     size_t size = strlen(name) + 1;
     r->name = memory_alloc(size);
     memcpy(r->name, name, size);
-    r->buffer = memory_alloc(TRACE_READER_BUFFER + 1);
+    r->capacity = TRACE_READER_BUFFER;
+    r->buffer = memory_alloc(r->capacity + 1);
     r->at = r->end = r->line = r->buffer;
     return r;
 }
@@ -545,7 +583,7 @@ enum trace_status trace_reader_next(struct trace_reader *r, struct trace_row *ro
         struct trace_record record = {.session = -1, .class_name = no_cell};
         r->hash_count = 0;
         if (!row_cells(r, cells) || !r->format->parse(r, cells, &record) ||
-            !hashes_check(r, record.prompt_tokens))
+            !hashes_check(r, &record))
             continue;
         int owner = row_owner(r, &record);
         if (owner < 0 || !row_time(r, &record, &row->arrival_ps))
@@ -558,6 +596,7 @@ enum trace_status trace_reader_next(struct trace_reader *r, struct trace_row *ro
         row->turn = record.turn;
         row->hash_ids = r->hashes;
         row->hash_count = r->hash_count;
+        row->hash_full = hashes_full(r, &record);
         return TRACE_ROW;
     }
     return r->failed ? TRACE_FAILED : TRACE_END;

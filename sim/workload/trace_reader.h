@@ -11,11 +11,11 @@
 #include "sim/base/errors.h"
 
 enum {
-    TRACE_READER_LINE_MAX = 1 << 16,    /* bytes in one line */
-    TRACE_READER_BUFFER = 1 << 18,      /* bytes read ahead */
+    TRACE_READER_LINE_MAX = 1 << 22,    /* bytes in one line */
+    TRACE_READER_BUFFER = 1 << 18,      /* bytes read ahead; more for a longer line */
     TRACE_READER_COLUMNS_MAX = 16,      /* cells in one line */
     TRACE_READER_SHOWN_LINE_MAX = 1000, /* longer lines are reported without their text */
-    TRACE_READER_HASHES_MAX = TRACE_READER_LINE_MAX / 2 /* hash_ids in one row */
+    TRACE_READER_HASHES_MAX = 1 << 20   /* hash_ids in one row */
 };
 /* Stamps from here on are Unix times; smaller ones count from the trace's start. */
 #define TRACE_READER_UNIX_MIN_S INT64_C(1000000000)
@@ -42,9 +42,11 @@ struct trace_row {
     uint32_t prompt_tokens, output_tokens;
     uint32_t turn;
     int64_t session;
-    const uint64_t *hash_ids; /* of the prompt's blocks from its first, the last perhaps partial;
+    const uint64_t *hash_ids; /* of the prompt's blocks from its first, and where the format has it
+                                 of the answer's behind them; the last of a prompt perhaps partial;
                                  until the next row */
     size_t hash_count;
+    size_t hash_full; /* of them, from the first, those of full blocks */
 };
 
 struct trace_reader;
@@ -54,6 +56,8 @@ struct trace_format {
     const char *header;      /* for messages */
     bool lines;              /* no header: every line is a row and comes to parse as one cell */
     int64_t hash_block_size; /* of hash_ids, unless the user says otherwise; 0: the user must */
+    bool hash_open;          /* hash_ids may end early, what is behind not being known, and may go
+                                on through the answer; else they are the prompt's, all of them */
     /* Whether a first line with these cells is meant to be of this format. */
     bool (*claims)(const struct trace_cell *cells, size_t count);
     /* Checks the header; false after trace_reader_reject. */

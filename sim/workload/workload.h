@@ -10,6 +10,13 @@
 #include "sim/base/errors.h"
 #include "sim/base/field.h"
 #include "sim/base/request.h"
+#include "sim/workload/sessions.h"
+
+/* Prompts that many requests of a class begin with. */
+struct shared_prompt_config {
+    int64_t tokens; /* FIELD_INT_UNSET: there is none */
+    int64_t count;  /* different ones; FIELD_INT_UNSET: 1 */
+};
 
 /* One class of requests: an entry of `workload:` as far as traffic goes. */
 struct traffic_config {
@@ -20,6 +27,8 @@ struct traffic_config {
     struct variant_value prompt_tokens; /* dist: …; unset: from the trace */
     struct variant_value output_tokens;
     double correlation; /* of both lengths' normal scores */
+    struct shared_prompt_config shared_prompt;
+    struct sessions_config sessions;
     int64_t priority;
     int64_t patience_ps; /* FIELD_INT_UNSET: clients wait for ever */
 };
@@ -33,6 +42,9 @@ struct workload_config {
     int64_t start_unix_s; /* scenario's start in Unix seconds; FIELD_INT_UNSET: the first row of the
                              first trace, or 0 */
     int64_t horizon_ps;   /* arrivals stop before it; TIME_NONE: last trace arrival + 1 ps */
+    bool want_contents;   /* what traces say of contents is wanted: requests come with hashes, which
+                             whoever takes a request gives back (token_hashes_release) before the
+                             workload is closed. Streams and shared prompts are always told. */
 };
 
 /* Whether a name can be a cell of the trace format and of the CSV outputs: not empty, no commas,
@@ -54,7 +66,7 @@ enum workload_status workload_next(struct workload *w, struct request *request,
 
 /* Time of the next request known now, TIME_NEVER: none. */
 int64_t workload_peek(const struct workload *w);
-/* Whether some class's arrivals follow from ends (closed_loop). */
+/* Whether some class's arrivals follow from ends (closed_loop, sessions). */
 bool workload_is_live(const struct workload *w);
 /* A request has ended: its user may ask again. Later than record->end_ps. */
 void workload_complete(struct workload *w, const struct request_record *record);
@@ -63,15 +75,24 @@ void workload_complete(struct workload *w, const struct request_record *record);
 int64_t workload_horizon(const struct workload *w);
 int64_t workload_start(const struct workload *w);
 /* λ(t): expected arrivals per second of one class at t. For a trace: arrivals in t's hour / 3,600.
- */
+ * With sessions: the rate of their starts times the mean turns, as if all turns came at once. */
 double workload_rate(const struct workload *w, size_t class_index, int64_t time_ps);
-/* Expected number of arrivals of one class in [from, to); exact count for a trace. */
+/* Expected number of arrivals of one class in [from, to); exact count for a trace; with sessions as
+ * for the rate. */
 double workload_expected(const struct workload *w, size_t class_index, int64_t from_ps,
                          int64_t to_ps);
 /* Mean prompt and output tokens per request of one class (after rounding and clipping; exact for a
- * trace). */
+ * trace); shared prompts and the history of sessions count into the prompt. */
 double workload_mean_prompt(const struct workload *w, size_t class_index);
 double workload_mean_output(const struct workload *w, size_t class_index);
+/* What has become of a class's sessions so far; zeros without. */
+struct sessions_counts workload_sessions(const struct workload *w, size_t class_index);
+/* Tokens that one of the hashes of this class's requests stands for; 0: its trace has none, or it
+ * is no trace. Whether requests of this class can share contents with others at all. */
+uint32_t workload_hash_block(const struct workload *w, size_t class_index);
+bool workload_has_contents(const struct workload *w, size_t class_index);
+/* A key that differs between seeds and replications, for names of contents. */
+uint64_t workload_content_key(const struct workload *w);
 /* Rows that on_bad_row: skip left out, all traces. */
 uint64_t workload_skipped_rows(const struct workload *w);
 /* Calls that traces record as failed: left out, never run. */

@@ -85,6 +85,8 @@ struct traffic_config *traffic_make(struct arena *arena, const char *spec)
     for (char *save = NULL, *pair = strtok_r(copy, ";", &save); pair;
          pair = strtok_r(NULL, ";", &save)) {
         pair += strspn(pair, " ");
+        if (*pair == '\0')
+            continue;
         char *equals = strchr(pair, '=');
         ck_assert_ptr_nonnull(equals);
         *equals = '\0';

@@ -129,8 +129,8 @@ START_TEST(own_hash_ids)
 {
     static const char text[] = "arrival_s,prompt_tokens,output_tokens,hash_ids\n"
                                "0,40,1,9 3 18446744073709551615\n"
-                               "1,32,1,9 3\n"
-                               "1,32,1,\n"
+                               "1,32,1,9\n"
+                               "1,32,32,9 3 5 4\n"
                                "2,32,1,9 9\n"
                                "3,32,1,9  3\n"
                                "4,32,1,9 3 \n"
@@ -143,8 +143,11 @@ START_TEST(own_hash_ids)
     struct trace_row row = next_row(reader);
     ck_assert_uint_eq(row.hash_count, 3);
     ck_assert_uint_eq(row.hash_ids[2], UINT64_MAX);
-    ck_assert_uint_eq(next_row(reader).hash_count, 2);
-    ck_assert_uint_eq(next_row(reader).hash_count, 0);
+    ck_assert_uint_eq(row.hash_full, 2); /* the third goes on into an answer of one token */
+    row = next_row(reader);
+    ck_assert_uint_eq(row.hash_count, 1); /* what is behind is not known */
+    ck_assert_uint_eq(row.hash_full, 1);
+    ck_assert_uint_eq(next_row(reader).hash_full, 4);
     ck_assert_int_eq(trace_reader_next(reader, &row), TRACE_END);
     ck_assert_uint_eq(trace_reader_bad_rows(reader), 5);
     traffic_expect_error(&errors, 5, 1, "the hash_id 9 is there twice");

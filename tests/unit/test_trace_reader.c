@@ -192,14 +192,15 @@ START_TEST(nul_bytes_and_long_lines)
     ck_assert_uint_eq(got.count, 1);
     errors_free(&got.errors);
 
-    static char text[600000];
+    enum { LONG = TRACE_READER_LINE_MAX + TRACE_READER_BUFFER };
+    static char text[LONG + 1000];
     size_t size = (size_t)snprintf(text, sizeof text, OWN "1,1,1\n");
-    memset(text + size, '7', 400000);
-    size += 400000;
+    memset(text + size, '7', LONG);
+    size += LONG;
     size += (size_t)snprintf(text + size, sizeof text - size, "\n2,1,1\n");
     read_text(&got, text, size, (struct trace_reader_options){0});
     ck_assert_uint_eq(got.errors.error_count, 1);
-    traffic_expect_error(&got.errors, 3, 0, "longer than 65536 bytes");
+    traffic_expect_error(&got.errors, 3, 0, "longer than 4194304 bytes");
     ck_assert_uint_eq(got.count, 2);
     ck_assert_int_eq(got.rows[1].arrival_ps, 2 * PS_PER_SECOND);
     errors_free(&got.errors);

@@ -279,7 +279,8 @@ static void export_and_replay(const char *suffix)
                              "output_tokens=constant; output_tokens.value=0")};
     const char *names[] = {"chat", "the batch"};
     struct workload *w = traffic_open(classes, 2, PS_PER_HOUR, &errors);
-    int64_t rows = workload_export(w, names, path, &errors);
+    const struct workload_export_setup setup = {names, (const uint32_t[2]){0}, 2, 0};
+    int64_t rows = workload_export(w, &setup, path, &errors);
     ck_assert_uint_eq(errors.error_count, 0);
     ck_assert_int_gt(rows, 3 * 3600);
     workload_close(w);
@@ -329,7 +330,8 @@ START_TEST(export_fails_cleanly)
         traffic_make(&arena, "name=a; arrivals=constant; arrivals.rate=1000 /s" FIXED);
     const char *names[] = {"a"};
     struct workload *w = traffic_open(&class, 1, PS_PER_HOUR, &errors);
-    ck_assert_int_eq(workload_export(w, names, "no/such/folder/x.csv", &errors), -1);
+    const struct workload_export_setup setup = {names, (const uint32_t[1]){0}, 1, 0};
+    ck_assert_int_eq(workload_export(w, &setup, "no/such/folder/x.csv", &errors), -1);
     traffic_expect_error(&errors, 0, 0, "cannot be created: No such file");
     workload_close(w);
     finish();
