@@ -245,6 +245,18 @@ static double distinct_experts(const struct roofline *r, double tokens)
     return llm_distinct_experts(r->config.llm, tokens);
 }
 
+/* What the busiest GPU does in MoE layers, as the tokens of a balanced one: pairs computed, tokens
+ * received, distinct experts of all streamed. Dense layers and attention know no busiest GPU. */
+static struct moe_busiest busiest_experts(const struct roofline *r, double tokens)
+{
+    if (r->law == NULL)
+        return (struct moe_busiest){tokens, tokens, distinct_experts(r, tokens)};
+    struct moe_busiest b = moe_law_at(r->law, (int64_t)tokens);
+    if (r->config.dedup == DEDUP_NONE)
+        b.visits = b.pairs;
+    return b;
+}
+
 /* Everything that does not depend on the contexts; one microbatch through one stage. */
 static struct roofline_parts constant_parts(const struct roofline *r, const struct step_batch *b,
                                             const struct share *s)
@@ -253,10 +265,12 @@ static struct roofline_parts constant_parts(const struct roofline *r, const stru
     struct roofline_parts p = {0};
     p.weights_s = slower(r->body_stream_s, s->rank_tokens * r->body_token_s) +
                   slower(r->head_stream_s, (s->rank_decodes + s->rank_prefills) * r->head_token_s);
+    struct moe_busiest busiest = {0};
     if (r->moe_layers > 0) {
-        double touched = distinct_experts(r, s->tokens);
-        double pairs = s->tokens * (double)c->llm->moe.top_k + touched * r->expert_rows;
-        p.experts_s = slower(touched * r->expert_stream_s, pairs * r->expert_token_s);
+        busiest = busiest_experts(r, s->tokens);
+        double pairs =
+            busiest.pairs * (double)c->llm->moe.top_k + busiest.distinct * r->expert_rows;
+        p.experts_s = slower(busiest.distinct * r->expert_stream_s, pairs * r->expert_token_s);
     }
     p.attention_s = s->rank_decodes * r->sequence_s + s->rank_tokens * r->query_s;
     p.overhead_s = r->layer_s + s->rank_decodes * time_seconds(c->factors.sequence_overhead_ps);
@@ -269,8 +283,10 @@ static struct roofline_parts constant_parts(const struct roofline *r, const stru
         p.reduce_s += r->wide_reduces * collective_all_reduce_plan_s(
                                             &r->wide_reduce, s->tokens * r->token_bytes, NULL);
     if (r->exchanges) {
-        struct exchange_time t =
-            collective_exchange_s(&r->exchange, s->rank_tokens / (double)c->parallel.tensor);
+        double sent = s->rank_tokens / (double)c->parallel.tensor;
+        if (r->law != NULL) /* the busiest receives more; latency stays */
+            sent *= busiest.visits / s->tokens;
+        struct exchange_time t = collective_exchange_s(&r->exchange, sent);
         p.exchange_s = r->moe_layers * c->expert_imbalance * (t.dispatch_s + t.combine_s);
     }
     if (c->parallel.pipeline > 1)

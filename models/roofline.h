@@ -9,6 +9,7 @@
 #include "models/collective.h"
 #include "models/hardware.h"
 #include "models/llm.h"
+#include "models/moe_experts.h"
 #include "models/parallel.h"
 #include "models/step_time.h"
 
@@ -40,7 +41,8 @@ struct roofline_config {
     bool measured;             /* use the GPU's table of small all-to-alls */
     double expert_imbalance;   /* busiest GPU / mean, of expert work and all-to-all */
     double length_cv;          /* of the contexts: slowest attention copy */
-    int64_t redundant_experts; /* copies of hot experts per layer, EPLB-like */
+    int64_t redundant_experts; /* copies of experts per layer beside one of each */
+    struct moe_config experts; /* popularity and placement: whoever makes the law reads it */
     bool random_assignment;    /* of sequences to attention copies */
 };
 extern const struct field roofline_fields[];
@@ -87,7 +89,9 @@ struct roofline {
     bool hop_network; /* stages are joined by the network */
     struct roofline_term terms[ROOFLINE_TERMS_MAX];
     size_t term_count;
-    double distinct[1025]; /* distinct experts by tokens; beyond: by formula */
+    double distinct[1025];     /* distinct experts by tokens; beyond: by formula */
+    const struct moe_law *law; /* borrowed: the busiest GPU's share of the experts' work; NULL:
+                                  every GPU has the mean. May be changed between two steps */
 };
 
 /* Prepares; reports what does not divide. NULL-free: false on error. */

@@ -20,6 +20,7 @@ enum rng_stream {
     RNG_EXPERT = 6,
     RNG_FAILURE = 7,
     RNG_TEST = 8,
+    RNG_EXPERT_LOAD = 9, /* entity: layer group and number of the draw; lane: pool */
 };
 
 struct rng_pair {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "sim/run/cold_start_preset.h"
+#include "sim/run/expert_run.h"
 #include "sim/run/run_internal.h"
 #include "sim/run/run_models.h"
 
@@ -114,7 +115,8 @@ static bool build(struct run *run, struct errors *errors)
     } else if (run->config.horizon_ps != FIELD_INT_UNSET) {
         ok &= config_validate_horizon(&run->config, run->config.horizon_ps, &where, errors);
     }
-    return ok && run->workload != NULL && run_plan_make(run, &where, errors);
+    return ok && run->workload != NULL && expert_run_make(run, &where, errors) &&
+           run_plan_make(run, &where, errors);
 }
 
 struct run *run_open(const struct run_request *request, struct errors *errors)
@@ -158,6 +160,7 @@ void run_free(struct run *run)
     if (run->metrics != NULL) {
         metrics_free(run->metrics);
     }
+    expert_run_free(run->experts);
     if (run->workload != NULL) {
         workload_close(run->workload);
     }

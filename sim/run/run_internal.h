@@ -33,6 +33,7 @@ struct run {
     uint32_t *class_pool_count;
     struct step_model *models; /* [pools] */
     struct run_plan *plans;    /* [pools] */
+    struct expert_run *experts; /* owned; NULL: no pool models its experts' load */
 
     struct metrics *metrics;
     struct fleet *fleet;

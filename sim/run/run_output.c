@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "sim/run/run_outcome.h"
+#include "sim/run/expert_run.h"
 #include "sim/run/run_internal.h"
 #include "sim/run/run_tables.h"
 #include "sim/run/version.h"
@@ -91,6 +93,38 @@ const struct trace_table run_tables[RUN_TABLE_COUNT] = {
                          .columns = metrics_check_columns,
                          .row_size = sizeof(struct metrics_check),
                          .dimension = "check"},
+    [RUN_TABLE_POOLS] = {.group = "pools",
+                         .doc = "What the references of each pool rest on.",
+                         .shape = TRACE_LABELS,
+                         .columns = run_outcome_pool_columns,
+                         .row_size = sizeof(struct run_outcome_pool),
+                         .dimension = "pool"},
+    [RUN_TABLE_GPU] = {.group = "gpu",
+                       .doc = "Expert load of each GPU, of pools that state `step_time.experts`: "
+                              "one row per interval, pool, layer group and expert-parallel rank; "
+                              "the names are pool/layer group/rank.",
+                       .shape = TRACE_SERIES,
+                       .columns = expert_gpu_columns,
+                       .row_size = sizeof(struct expert_gpu_row),
+                       .start_offset = offsetof(struct expert_gpu_row, start_ps),
+                       .end_offset = offsetof(struct expert_gpu_row, end_ps),
+                       .dimension = "gpu"},
+    [RUN_TABLE_EXPERTS] = {.group = "experts",
+                           .doc = "Balance of the same, one row per interval, pool and layer "
+                                  "group; the names are pool/layer group.",
+                           .shape = TRACE_SERIES,
+                           .columns = expert_layer_columns,
+                           .row_size = sizeof(struct expert_layer_row),
+                           .start_offset = offsetof(struct expert_layer_row, start_ps),
+                           .end_offset = offsetof(struct expert_layer_row, end_ps),
+                           .dimension = "series"},
+    [RUN_TABLE_HOT_EXPERTS] = {.group = "hot_experts",
+                               .doc = "The five most popular experts of each interval, pool and "
+                                      "layer group.",
+                               .shape = TRACE_LIST,
+                               .columns = expert_hot_columns,
+                               .row_size = sizeof(struct expert_hot_row),
+                               .dimension = "entry"},
     [RUN_TABLE_REQUESTS] = {.group = "requests",
                             .doc = "One row per request, in order of arrival; class and pool are "
                                    "indices. Only with `output: {requests: true}`.",
@@ -141,6 +175,22 @@ static void tables_fill(struct output *o, const struct run *run)
     }
 }
 
+/* Of pools that model their experts' load; other files have no such groups. */
+static void experts_fill(struct output *o, const struct run *run)
+{
+    if (run->experts == NULL) {
+        return;
+    }
+    struct expert_rows rows = expert_run_rows(run->experts);
+    struct trace_table *table = add_table(o, RUN_TABLE_GPU, rows.gpus, rows.intervals);
+    table->labels = rows.gpu_labels;
+    table->series_count = rows.gpu_series;
+    table = add_table(o, RUN_TABLE_EXPERTS, rows.layers, rows.intervals);
+    table->labels = rows.layer_labels;
+    table->series_count = rows.layer_series;
+    add_table(o, RUN_TABLE_HOT_EXPERTS, rows.hot, rows.hot_count);
+}
+
 static void add_meta(struct output *o, const char *name, const char *text, uint64_t number,
                      const char *doc)
 {
@@ -159,6 +209,7 @@ static void output_fill(struct output *o, const struct run *run, const char *dig
                   .complete = complete}};
     names_fill(o, run);
     tables_fill(o, run);
+    experts_fill(o, run);
     o->texts[0] = (struct trace_text){"scenario", "given", scenario_text(run->scenario),
                                       "The scenario file as it was given"};
     o->texts[1] = (struct trace_text){"scenario", "resolved", run->resolved,

@@ -7,6 +7,7 @@
 #include "sim/base/check.h"
 #include "sim/engine/sequence.h"
 #include "sim/run/clients.h"
+#include "sim/run/expert_run.h"
 #include "sim/run/run_internal.h"
 #include "sim/run/run_rows.h"
 
@@ -14,6 +15,7 @@ enum run_timer {
     TIMER_EDGE = FLEET_TIMER_COUNT, /* an interval of the output ends */
     TIMER_GAUGE,
     TIMER_HORIZON,
+    TIMER_EXPERTS, /* an epoch of the experts' popularity ends */
 };
 
 /* How often the clock on the wall is looked at, in events; and then, in seconds, what is due. */
@@ -144,6 +146,14 @@ static void push_edge(struct run *run)
     }
 }
 
+static void push_epoch(struct run *run)
+{
+    int64_t next = run->experts != NULL ? expert_run_next(run->experts) : TIME_NEVER;
+    if (next != TIME_NEVER) {
+        event_queue_push(&run->queue, next, EVENT_TIMER, TIMER_EXPERTS, 0);
+    }
+}
+
 static void timer(struct loop *loop, const struct event *event)
 {
     struct run *run = loop->run;
@@ -152,6 +162,7 @@ static void timer(struct loop *loop, const struct event *event)
     case TIMER_EDGE:
         fleet_edge(run->fleet, t);
         metrics_roll(run->metrics, t);
+        expert_run_edge(run->experts);
         push_edge(run);
         save_hours(loop);
         break;
@@ -161,6 +172,10 @@ static void timer(struct loop *loop, const struct event *event)
             event_queue_push(&run->queue, t + run->config.output.gauge_interval_ps, EVENT_TIMER,
                              TIMER_GAUGE, 0);
         }
+        break;
+    case TIMER_EXPERTS:
+        expert_run_epoch(run->experts, run->fleet, t);
+        push_epoch(run);
         break;
     case TIMER_HORIZON:
         if (!run->config.drain) {
@@ -307,6 +322,8 @@ static void loop_begin(struct loop *loop)
     loop->began_s = loop->progress_s = loop->saved_s = wall_now();
     loop->next_ps = workload_peek(run->workload);
     push_edge(run);
+    push_epoch(run);
+    expert_run_edge(run->experts);
     event_queue_push(&run->queue, 0, EVENT_TIMER, TIMER_GAUGE, 0);
     event_queue_push(&run->queue, run->config.horizon_ps, EVENT_TIMER, TIMER_HORIZON, 0);
 }
@@ -319,6 +336,7 @@ static void finish(struct run *run, int64_t now_ps)
         metrics_set_forecast_error(run->metrics, p, fleet_forecast_error(run->fleet, p));
     }
     metrics_finish(run->metrics, run->end_ps);
+    expert_run_edge(run->experts);
     struct fleet_totals totals = fleet_totals(run->fleet);
     metrics_audit_add(run->metrics, "kv_blocks", totals.kv_blocks_leaked == 0,
                       "%lld blocks held by replicas with nothing to do",
@@ -373,7 +391,7 @@ bool run_simulate(struct run *run, const struct run_options *options, struct err
     run->metrics = metrics_make(run);
     run_plan_publish(run);
     digest_init(&run->digest);
-    struct obs_sink sinks[5] = {metrics_sink(run->metrics),
+    struct obs_sink sinks[6] = {metrics_sink(run->metrics),
                                 {.take = digest_take, .self = &run->digest, .kinds = DIGEST_KINDS}};
     size_t sink_count = 2;
     if (rows.wanted) {
@@ -386,6 +404,9 @@ bool run_simulate(struct run *run, const struct run_options *options, struct err
     }
     if (clients_make(&loop)) {
         sinks[sink_count++] = clients_sink(&loop.clients);
+    }
+    if (run->experts != NULL) {
+        sinks[sink_count++] = expert_run_sink(run->experts);
     }
     run->fleet = fleet_make(run, sinks, sink_count, options->step_by_step);
     loop.clients.fleet = run->fleet;

@@ -1,7 +1,7 @@
 /* The step-time model of a replica is about to change: the laws of the iterations to come may
  * differ from that of the span in flight. */
-#ifndef FLEETSIM_SIM_ENGINE_REFRESH_H
-#define FLEETSIM_SIM_ENGINE_REFRESH_H
+#ifndef FLEETSIM_SIM_ENGINE_REPLICA_REFRESH_H
+#define FLEETSIM_SIM_ENGINE_REPLICA_REFRESH_H
 
 #include "sim/engine/replica.h"
 

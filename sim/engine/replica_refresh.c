@@ -1,4 +1,4 @@
-#include "sim/engine/refresh.h"
+#include "sim/engine/replica_refresh.h"
 
 void replica_refresh(struct replica *r, int64_t t, int64_t stall_ps)
 {
