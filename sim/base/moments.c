@@ -41,10 +41,10 @@ double moments_variance(const struct moments *m)
     return m->count >= 2 ? m->m2 / (double)(m->count - 1) : NAN;
 }
 
-struct interval moments_interval(const struct moments *m, double confidence)
+struct moments_interval moments_interval(const struct moments *m, double confidence)
 {
     check(confidence > 0 && confidence < 1);
-    struct interval interval = {NAN, m->count > 0 ? m->mean : NAN, NAN};
+    struct moments_interval interval = {NAN, m->count > 0 ? m->mean : NAN, NAN};
     if (m->count >= 2) {
         double t = gsl_cdf_tdist_Qinv((1 - confidence) / 2, (double)(m->count - 1));
         double half = t * sqrt(moments_variance(m) / (double)m->count);

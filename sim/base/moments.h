@@ -10,7 +10,7 @@ struct moments {
     double mean, m2, min, max;
 };
 
-struct interval {
+struct moments_interval {
     double low, mid, high; /* NaN where undefined (fewer than two values) */
 };
 
@@ -20,6 +20,6 @@ void moments_merge(struct moments *into, const struct moments *from);
 /* Unbiased; NaN below two values. */
 double moments_variance(const struct moments *m);
 /* Student interval of the mean at the stated confidence (say 0.99). */
-struct interval moments_interval(const struct moments *m, double confidence);
+struct moments_interval moments_interval(const struct moments *m, double confidence);
 
 #endif

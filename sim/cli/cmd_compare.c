@@ -139,7 +139,12 @@ static char *contender_json(const struct run *run)
     struct json json;
     json_init(&json, memory);
     json.depth = 3; /* inside an object, a list and an object */
-    result_json(&json, "result", run);
+    struct arena arena;
+    struct run_outcome outcome;
+    arena_init(&arena);
+    run_outcome_fill(run, &outcome, &arena);
+    result_json(&json, "result", &outcome);
+    arena_free(&arena);
     fclose(memory);
     return text;
 }

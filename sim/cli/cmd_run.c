@@ -59,16 +59,19 @@ static bool simulate(struct run *run, const struct run_values *values, const cha
 static int finish(struct run *run, const struct run_values *values, const char *output,
                   struct errors *errors)
 {
-    bool ok;
+    struct arena arena;
+    struct run_outcome outcome;
+    arena_init(&arena);
+    run_outcome_fill(run, &outcome, &arena);
     if (values->json) {
         struct json json;
-        size_t checks;
         json_init(&json, stdout);
-        result_json(&json, NULL, run);
-        run_audit(run, &checks, &ok);
+        result_json(&json, NULL, &outcome);
     } else {
-        ok = report_print(run, stdout);
+        report_print(&outcome, stdout);
     }
+    bool ok = outcome.audit_ok;
+    arena_free(&arena);
     bool written = true;
     if (output)
         written = run_write(run, output, values->force, errors);

@@ -9,6 +9,7 @@
 const struct command *const command_table[] = {
     &cmd_run_command,
     &cmd_compare_command,
+    &cmd_show_command,
     &cmd_sweep_command,
     &cmd_check_command,
     &cmd_report_command,

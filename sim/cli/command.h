@@ -31,6 +31,7 @@ struct command {
 
 extern const struct command cmd_run_command;
 extern const struct command cmd_compare_command;
+extern const struct command cmd_show_command;
 extern const struct command cmd_sweep_command;
 extern const struct command cmd_size_command;
 extern const struct command cmd_check_command;

@@ -4,7 +4,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "sim/cli/headline.h"
 #include "sim/cli/text.h"
+#include "sim/cli/transient.h"
 
 /* A longer table helps nobody on a terminal. */
 enum { HOUR_ROWS_MAX = 200, NEEDS_MAX = 48, LABEL_COLUMNS = 14 };
@@ -38,11 +40,11 @@ static const char *const hour_heads[2][HOUR_COLUMNS] = {
 };
 
 /* "20:00", with the date where a day begins, and seconds where the grain needs them. */
-static void label_fill(struct text *cell, const struct run *run, int64_t start_ps, bool with_day)
+static void label_fill(struct text *cell, const struct run_outcome *o, int64_t start_ps,
+                       bool with_day)
 {
-    time_t seconds = (time_t)(run_start(run) + start_ps / PS_PER_SECOND);
-    bool minutes = run_start(run) % 60 == 0 &&
-                   run_config(run)->output.trace_interval_ps % (60 * PS_PER_SECOND) == 0;
+    time_t seconds = (time_t)(o->start_unix_s + start_ps / PS_PER_SECOND);
+    bool minutes = o->start_unix_s % 60 == 0 && o->interval_ps % (60 * PS_PER_SECOND) == 0;
     struct tm utc;
     const char *format =
         with_day ? (minutes ? "%m-%d %H:%M" : "%m-%d %H:%M:%S") : (minutes ? "%H:%M" : "%H:%M:%S");
@@ -87,10 +89,10 @@ static void hour_fill(struct text *row, const struct metrics_hour *h, struct dec
 }
 
 /* The whole run in the shape of a row. */
-static struct metrics_hour whole_run(const struct run *run)
+static struct metrics_hour whole_run(const struct run_outcome *o)
 {
-    const struct metrics_summary *s = metrics_summaries(run_metrics(run));
-    double hours = time_seconds(run_horizon(run) - run_config(run)->warmup_ps) / 3600;
+    const struct metrics_summary *s = o->summaries;
+    double hours = time_seconds(o->horizon_ps - o->warmup_ps) / 3600;
     return (struct metrics_hour){.requests = s->requests,
                                  .ttft = s->ttft,
                                  .tpot = s->tpot,
@@ -104,26 +106,35 @@ static struct metrics_hour whole_run(const struct run *run)
                                  .usd = s->usd};
 }
 
-static void title_print(const struct run *run, FILE *out)
+/* For the decimals of a run that has no whole yet. */
+static struct metrics_hour largest_row(const struct run_outcome *o)
 {
-    const struct run_config *c = run_config(run);
-    fprintf(out, "%s%s%s\n", c->name, c->description[0] ? ": " : "", c->description);
-    fprintf(out, "from %s for %s, seed %lld", text_stamp(run_start(run)).s,
-            text_duration(run_horizon(run)).s, (long long)c->seed);
-    if (c->replication != 0)
-        fprintf(out, ", replication %lld", (long long)c->replication);
-    if (c->warmup_ps > 0)
-        fprintf(out, ", the first %s not counted", text_duration(c->warmup_ps).s);
+    struct metrics_hour largest = {0};
+    for (size_t k = 0; k < o->hour_count; k++) {
+        if (o->hours_all[k].gpu_hours.billed >= largest.gpu_hours.billed)
+            largest = o->hours_all[k];
+    }
+    return largest;
+}
+
+static void title_print(const struct run_outcome *o, FILE *out)
+{
+    fprintf(out, "%s%s%s\n", o->name, o->description[0] ? ": " : "", o->description);
+    fprintf(out, "from %s for %s, seed %lld", text_stamp(o->start_unix_s).s,
+            text_duration(o->horizon_ps).s, (long long)o->seed);
+    if (o->replication != 0)
+        fprintf(out, ", replication %lld", (long long)o->replication);
+    if (o->warmup_ps > 0)
+        fprintf(out, ", the first %s not counted", text_duration(o->warmup_ps).s);
     fputs("\n\n", out);
 }
 
-static void hours_print(const struct run *run, FILE *out)
+static void hours_print(const struct run_outcome *o, FILE *out)
 {
-    const struct metrics *m = run_metrics(run);
-    const struct metrics_hour *hours = metrics_hours_all(m);
-    size_t count = metrics_hour_count(m);
-    bool marked = false, days = run_horizon(run) > 24 * PS_PER_HOUR;
-    struct metrics_hour whole = whole_run(run);
+    const struct metrics_hour *hours = o->hours_all;
+    size_t count = o->hour_count;
+    bool marked = false, days = o->horizon_ps > 24 * PS_PER_HOUR;
+    struct metrics_hour whole = o->complete ? whole_run(o) : largest_row(o);
     struct decimals decimals = {.hours = whole.gpu_hours.billed < 100 ? 2 : 1,
                                 .usd = whole.usd.total < 1000 ? 2 : 0};
     struct text_table table;
@@ -138,12 +149,14 @@ static void hours_print(const struct run *run, FILE *out)
         if (hours[k].is_drain == 1)
             snprintf(row->s, sizeof row->s, "drain");
         else
-            label_fill(row, run, hours[k].start_ps, days);
+            label_fill(row, o, hours[k].start_ps, days);
         hour_fill(row, &hours[k], decimals, &marked);
     }
-    struct text *row = text_table_row(&table, true);
-    snprintf(row->s, sizeof row->s, "all");
-    hour_fill(row, &whole, decimals, &marked);
+    if (o->complete) {
+        struct text *row = text_table_row(&table, true);
+        snprintf(row->s, sizeof row->s, "all");
+        hour_fill(row, &whole, decimals, &marked);
+    }
     text_table_print(&table, out);
     text_table_free(&table);
     if (count > HOUR_ROWS_MAX)
@@ -228,11 +241,11 @@ static void limit_print(FILE *out, const char *name, int64_t limit_ps, bool *fir
     *first = false;
 }
 
-static void slo_print(const struct run *run, FILE *out)
+static void slo_print(const struct run_outcome *o, FILE *out)
 {
-    const struct metrics_class_summary *classes = metrics_class_summaries(run_metrics(run));
-    const struct metrics_summary *whole = metrics_summaries(run_metrics(run));
-    for (size_t c = 0; c < run_config(run)->workload.count; c++) {
+    const struct metrics_class_summary *classes = o->classes;
+    const struct metrics_summary *whole = o->summaries;
+    for (size_t c = 0; c < o->class_count; c++) {
         const struct metrics_class_summary *class = &classes[c];
         if (class->slo_ttft_ps == TIME_NONE && class->slo_tpot_ps == TIME_NONE &&
             class->slo_e2e_ps == TIME_NONE)
@@ -253,9 +266,28 @@ static void slo_print(const struct run *run, FILE *out)
                     class->slo_met == 1 ? "met" : "MISSED");
         fputc('\n', out);
     }
-    if (run_config(run)->workload.count > 1 && whole->slo_met >= 0) {
+    if (o->class_count > 1 && whole->slo_met >= 0) {
         name_print(out, "SLO");
         fprintf(out, "all classes: %s\n", whole->slo_met == 1 ? "met" : "MISSED");
+    }
+}
+
+/* A transient is only looked for under constant load, and named only when there is one. */
+static void start_print(const struct run_outcome *o, FILE *out)
+{
+    struct transient t = transient_find(o);
+    const char *series = t.series == TRANSIENT_TTFT ? "mean TTFT" : "requests in flight";
+    if (t.state == TRANSIENT_FOUND) {
+        name_print(out, "start");
+        fprintf(out, "until %s %s by interval look like a transient (MSER); ",
+                text_duration(t.end_ps).s, series);
+        fprintf(out, "`warmup: %s` leaves it out\n", text_duration(t.end_ps).s);
+    } else if (t.state == TRANSIENT_UNSETTLED) {
+        name_print(out, "start");
+        fprintf(out,
+                "%s by interval do not settle in this run (MSER): its means are those of a "
+                "change\n",
+                series);
     }
 }
 
@@ -309,10 +341,10 @@ static void cost_print(const struct metrics_summary *s, FILE *out)
     }
 }
 
-static void pools_print(const struct run *run, FILE *out)
+static void pools_print(const struct run_outcome *o, FILE *out)
 {
-    const struct metrics_summary *s = metrics_summaries(run_metrics(run));
-    size_t pools = run_config(run)->fleet.pools.count;
+    const struct metrics_summary *s = o->summaries;
+    size_t pools = o->pool_count;
     for (size_t p = 0; pools > 1 && p < pools; p++) {
         const struct metrics_summary *pool = &s[p + 1];
         name_print(out, p == 0 ? "pools" : "");
@@ -323,10 +355,10 @@ static void pools_print(const struct run *run, FILE *out)
     }
 }
 
-static void classes_print(const struct run *run, FILE *out)
+static void classes_print(const struct run_outcome *o, FILE *out)
 {
-    const struct metrics_class_summary *classes = metrics_class_summaries(run_metrics(run));
-    size_t count = run_config(run)->workload.count;
+    const struct metrics_class_summary *classes = o->classes;
+    size_t count = o->class_count;
     for (size_t c = 0; count > 1 && c < count; c++) {
         const struct metrics_class_summary *class = &classes[c];
         name_print(out, c == 0 ? "classes" : "");
@@ -343,28 +375,28 @@ static void heading_print(FILE *out, const char *heading)
     fprintf(out, "\n%s%s%s\n", styled ? "\033[1m" : "", heading, styled ? "\033[0m" : "");
 }
 
-static void summary_print(const struct run *run, FILE *out)
+static void summary_print(const struct run_outcome *o, FILE *out)
 {
-    const struct metrics_summary *s = metrics_summaries(run_metrics(run));
-    uint64_t skipped = workload_skipped_rows(run_workload(run));
+    const struct metrics_summary *s = o->summaries;
     heading_print(out, "Summary");
     requests_print(s, out);
-    if (skipped > 0) {
+    if (o->skipped_rows > 0) {
         name_print(out, "trace");
-        fprintf(out, "%s bad rows were left out (on_bad_row: skip)\n", text_count(skipped).s);
+        fprintf(out, "%s bad rows were left out (on_bad_row: skip)\n",
+                text_count(o->skipped_rows).s);
     }
-    uint64_t failed = workload_failed_calls(run_workload(run));
-    if (failed > 0) {
+    if (o->failed_calls > 0) {
         name_print(out, "trace");
         fprintf(out, "%s failed calls were left out; BurstGPT's clock is local time\n",
-                text_count(failed).s);
+                text_count(o->failed_calls).s);
     }
     latencies_print(s, out);
-    classes_print(run, out);
-    slo_print(run, out);
+    classes_print(o, out);
+    slo_print(o, out);
+    start_print(o, out);
     gpu_hours_print(s, out);
     cost_print(s, out);
-    pools_print(run, out);
+    pools_print(o, out);
 }
 
 /* ---- references ---- */
@@ -380,11 +412,10 @@ static void reference_print(FILE *out, const char *name, double hours, double us
 }
 
 /* The need on each hour, or its range where there are too many. */
-static void needs_print(const struct run *run, FILE *out)
+static void needs_print(const struct run_outcome *o, FILE *out)
 {
-    const struct metrics *m = run_metrics(run);
-    const struct metrics_hour *rows = metrics_hours_all(m);
-    size_t count = metrics_interval_count(m), per_hour = 0;
+    const struct metrics_hour *rows = o->hours_all;
+    size_t count = o->hour_count - 1, per_hour = 0; /* without the drain */
     double lowest = INFINITY, highest = -INFINITY;
     for (size_t k = 0; k < count; k++) {
         lowest = fmin(lowest, rows[k].need_gpus);
@@ -412,10 +443,9 @@ static void needs_print(const struct run *run, FILE *out)
     fputc('\n', out);
 }
 
-static void references_print(const struct run *run, FILE *out)
+static void references_print(const struct run_outcome *o, FILE *out)
 {
-    const struct run_config *c = run_config(run);
-    const struct metrics_summary *s = metrics_summaries(run_metrics(run));
+    const struct metrics_summary *s = o->summaries;
     heading_print(out, "References");
     if (isnan(s->gpu_hours_floor)) {
         fputs("  undefined: a replica's capacity does not follow from this step_time; the pool key "
@@ -430,54 +460,123 @@ static void references_print(const struct run *run, FILE *out)
                     "on each hour the need at the target utilisation");
     reference_print(out, "billed", s->gpu_hours.billed, s->usd.total, "this run");
     reference_print(out, "peak", s->gpu_hours_peak, s->usd_peak, "the largest need all the time");
-    for (size_t p = 0; p < c->fleet.pools.count; p++) {
-        const struct pool_config *pool = config_pool(c, p);
+    for (size_t p = 0; p < o->pool_count; p++) {
+        const struct run_outcome_pool *pool = &o->pools[p];
         name_print(out, p == 0 ? "they rest on" : "");
         fprintf(out, "pool %s: %s requests/s per replica of %s GPU%s, target utilisation %s %%;\n",
-                pool->name, text_short(run_capacity(run, p)).s,
-                text_count(config_gpus_per_replica(pool)).s,
-                config_gpus_per_replica(pool) == 1 ? "" : "s",
+                pool->name, text_short(pool->capacity).s, text_count(pool->gpus_per_replica).s,
+                pool->gpus_per_replica == 1 ? "" : "s",
                 text_plain(100 * pool->target_utilization).s);
     }
     name_print(out, "");
     fputs("need = ceil(expected arrivals/s on the hour / (capacity × target utilisation))\n", out);
-    needs_print(run, out);
+    needs_print(o, out);
 }
 
-static bool audit_print(const struct run *run, FILE *out)
+static void made_print(const struct run_outcome *o, FILE *out)
 {
-    size_t count, failed = 0;
-    bool ok;
-    const struct metrics_check *checks = run_audit(run, &count, &ok);
-    for (size_t i = 0; i < count; i++)
-        failed += !checks[i].ok;
-    struct run_totals totals = run_totals(run);
-    heading_print(out, "Run");
-    name_print(out, "digest");
-    fprintf(out, "%s\n", totals.digest);
+    name_print(out, "made by");
+    fprintf(out, "fleetsim %s", o->version);
+    if (o->git[0])
+        fprintf(out, " (%s)", o->git);
+    fprintf(out, ", %s", o->compiler);
+    if (o->flags[0])
+        fprintf(out, ", %s", o->flags);
+    fputc('\n', out);
+}
+
+static void speed_print(const struct run_totals *totals, FILE *out)
+{
     name_print(out, "speed");
     fprintf(out, "%s s, %s requests/s; %s events, %s spans, %s iterations; %s MB\n",
-            text_short(totals.wall_s).s, text_real(totals.requests_per_s, 0).s,
-            text_count(totals.events).s, text_count(totals.spans).s,
-            text_count(totals.iterations).s, text_real((double)totals.peak_rss_bytes / 1e6, 0).s);
+            text_short(totals->wall_s).s, text_real(totals->requests_per_s, 0).s,
+            text_count(totals->events).s, text_count(totals->spans).s,
+            text_count(totals->iterations).s, text_real((double)totals->peak_rss_bytes / 1e6, 0).s);
+}
+
+static bool audit_print(const struct run_outcome *o, FILE *out)
+{
+    size_t failed = 0;
+    for (size_t i = 0; i < o->check_count; i++)
+        failed += !o->checks[i].ok;
+    heading_print(out, "Run");
+    name_print(out, "digest");
+    fprintf(out, "%s\n", o->digest);
+    if (o->totals)
+        speed_print(o->totals, out);
+    else
+        made_print(o, out);
     fputc('\n', out);
-    if (ok) {
-        fprintf(out, "audit: ok (%zu checks)\n", count);
+    if (o->audit_ok) {
+        fprintf(out, "audit: ok (%zu checks)\n", o->check_count);
         return true;
     }
-    fprintf(out, "audit: FAILED (%zu of %zu checks)\n", failed, count);
-    for (size_t i = 0; i < count; i++) {
-        if (!checks[i].ok)
-            fprintf(out, "  %s: %s\n", checks[i].name, checks[i].detail);
+    fprintf(out, "audit: FAILED (%zu of %zu checks)\n", failed, o->check_count);
+    for (size_t i = 0; i < o->check_count; i++) {
+        if (!o->checks[i].ok)
+            fprintf(out, "  %s: %s\n", o->checks[i].name, o->checks[i].detail);
     }
     return false;
 }
 
-bool report_print(const struct run *run, FILE *out)
+/* Of a run that was cut short: how far it came. */
+static void partial_print(const struct run_outcome *o, FILE *out)
 {
-    title_print(run, out);
-    hours_print(run, out);
-    summary_print(run, out);
-    references_print(run, out);
-    return audit_print(run, out);
+    int64_t until_ps = o->hour_count > 0 ? o->hours_all[o->hour_count - 1].end_ps : 0;
+    fprintf(out, "NOT COMPLETE: the first %s of %s; there is no summary, and no audit.\n",
+            text_duration(until_ps).s, text_duration(o->horizon_ps).s);
+    made_print(o, out);
+}
+
+bool report_print(const struct run_outcome *o, FILE *out)
+{
+    title_print(o, out);
+    hours_print(o, out);
+    if (!o->complete) {
+        partial_print(o, out);
+        return true;
+    }
+    summary_print(o, out);
+    references_print(o, out);
+    return audit_print(o, out);
+}
+
+/* ---- intervals inside one run -------------------------------------------------------------------
+ */
+
+static void batches_print(FILE *out, const char *name, const struct interval *i)
+{
+    if (isnan(i->half))
+        return;
+    name_print(out, name);
+    fprintf(out, "%s ± %s, by batch means\n", text_short(i->mean).s, text_short(i->half).s);
+}
+
+void report_within_print(const struct run_outcome *o, FILE *out)
+{
+    struct headline_within within = headline_within_run(o);
+    bool any = false;
+    heading_print(out, "Intervals (95 %) from inside this run");
+    batches_print(out, "in flight", &within.in_flight);
+    batches_print(out, "TTFT mean, s", &within.ttft_mean);
+    if (within.unless) {
+        name_print(out, "means");
+        fprintf(out, "none: %s\n", within.unless);
+    }
+    for (size_t i = 0; i < HEADLINE_COUNT; i++) {
+        const struct headline *h = &headlines[i];
+        const struct interval_range *range = headline_within_find(&within, h);
+        if (!range || isnan(range->low))
+            continue;
+        char label[TEXT_BYTES];
+        snprintf(label, sizeof label, "%s, %s", h->name, h->unit);
+        name_print(out, label);
+        fprintf(out, "%s\n", headline_text(h, range).s);
+        any = true;
+    }
+    if (any)
+        fputs("  Quantiles: by order statistics, as if requests were independent. Where a queue "
+              "forms they are\n  not, and the truth is wider: replications tell (`show` of several "
+              "files, `compare --replications`).\n",
+              out);
 }

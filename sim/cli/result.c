@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "sim/base/arena.h"
+#include "sim/cli/transient.h"
 #include "sim/trace/trace.h"
 
 static void requests_json(struct json *j, const struct metrics_requests *r)
@@ -107,13 +108,11 @@ static void cost_split_json(struct json *j, const struct metrics_summary *s)
     json_object_end(j);
 }
 
-static void scaling_json(struct json *j, const struct run *run, const struct metrics_summary *s)
+static void scaling_json(struct json *j, const struct run_outcome *o)
 {
-    size_t events;
-    metrics_scale_events(run_metrics(run), &events);
     json_object(j, "scaling");
-    json_count(j, "events", events);
-    json_real(j, "forecast_error", s->forecast_error);
+    json_count(j, "events", o->scale_events);
+    json_real(j, "forecast_error", o->summaries[0].forecast_error);
     json_object_end(j);
 }
 
@@ -129,18 +128,29 @@ static void run_json(struct json *j, const struct run_totals *t)
     json_object_end(j);
 }
 
-void result_json(struct json *j, const char *key, const struct run *run)
+static void transient_json(struct json *j, const struct run_outcome *o)
 {
-    const struct metrics_summary *s = metrics_summaries(run_metrics(run));
-    struct run_totals totals = run_totals(run);
-    size_t checks;
-    bool ok;
-    run_audit(run, &checks, &ok);
+    static const char *const states[] = {[TRANSIENT_NOT_ASKED] = NULL,
+                                         [TRANSIENT_TOO_SHORT] = "too_short",
+                                         [TRANSIENT_NONE] = "none",
+                                         [TRANSIENT_FOUND] = "found",
+                                         [TRANSIENT_UNSETTLED] = "unsettled"};
+    struct transient t = transient_find(o);
+    bool seen = t.state == TRANSIENT_FOUND || t.state == TRANSIENT_UNSETTLED;
+    const char *series = t.series == TRANSIENT_TTFT ? "ttft_mean" : "in_flight_mean";
+    json_object(j, "transient");
+    json_text(j, "state", states[t.state]);
+    json_text(j, "series", seen ? series : NULL);
+    json_time(j, "warmup_s", t.end_ps);
+    json_object_end(j);
+}
 
-    json_object(j, key);
-    json_text(j, "scenario", run_config(run)->name);
-    json_int(j, "seed", run_config(run)->seed);
-    json_text(j, "digest", totals.digest);
+void result_members_json(struct json *j, const struct run_outcome *o)
+{
+    const struct metrics_summary *s = o->summaries;
+    json_text(j, "scenario", o->name);
+    json_int(j, "seed", o->seed);
+    json_text(j, "digest", o->digest);
     requests_json(j, &s->requests);
     tokens_json(j, &s->tokens);
     latencies_json(j, s);
@@ -152,12 +162,20 @@ void result_json(struct json *j, const char *key, const struct run *run)
     gpu_hours_json(j, s);
     cost_json(j, s);
     cost_split_json(j, s);
-    scaling_json(j, run, s);
+    scaling_json(j, o);
+    transient_json(j, o);
     json_object(j, "audit");
-    json_bool(j, "ok", ok);
-    json_count(j, "checks", checks);
+    json_bool(j, "ok", o->audit_ok);
+    json_count(j, "checks", o->check_count);
     json_object_end(j);
-    run_json(j, &totals);
+    if (o->totals)
+        run_json(j, o->totals);
+}
+
+void result_json(struct json *j, const char *key, const struct run_outcome *o)
+{
+    json_object(j, key);
+    result_members_json(j, o);
     json_object_end(j);
 }
 

@@ -48,7 +48,7 @@ static struct outcome simulate(const struct queue_case *c)
 static void expect(const char *name, const char *what, const struct moments *m, double theory,
                    bool narrow)
 {
-    struct interval i = moments_interval(m, QUEUE_CONFIDENCE);
+    struct moments_interval i = moments_interval(m, QUEUE_CONFIDENCE);
     double half = (i.high - i.low) / 2 / theory;
     printf("%-22s %-16s theory %-10.6g measured %.6g [%.6g, %.6g] ±%.2f %%\n", name, what, theory,
            i.mid, i.low, i.high, 100 * half);
@@ -141,9 +141,9 @@ START_TEST(four_servers)
     c.name = "4 least_loaded";
     c.router = "least_loaded";
     struct outcome least = simulate(&c);
-    struct interval low = moments_interval(&shared.wait, QUEUE_CONFIDENCE);
-    struct interval mid = moments_interval(&least.wait, QUEUE_CONFIDENCE);
-    struct interval high = moments_interval(&split.wait, QUEUE_CONFIDENCE);
+    struct moments_interval low = moments_interval(&shared.wait, QUEUE_CONFIDENCE);
+    struct moments_interval mid = moments_interval(&least.wait, QUEUE_CONFIDENCE);
+    struct moments_interval high = moments_interval(&split.wait, QUEUE_CONFIDENCE);
     printf("%-22s %-16s between              measured %.6g [%.6g, %.6g]\n", c.name, "mean wait",
            mid.mid, mid.low, mid.high);
     ck_assert_double_lt(low.high, mid.low);

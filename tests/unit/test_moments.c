@@ -68,11 +68,11 @@ START_TEST(few_values_are_undefined)
     ck_assert_double_gt(m.min, m.max);
     moments_add(&m, 3);
     ck_assert(isnan(moments_variance(&m)));
-    struct interval one = moments_interval(&m, 0.99);
+    struct moments_interval one = moments_interval(&m, 0.99);
     ck_assert(isnan(one.low) && one.mid == 3 && isnan(one.high));
     moments_add(&m, 3);
     ck_assert(moments_variance(&m) == 0);
-    struct interval two = moments_interval(&m, 0.99);
+    struct moments_interval two = moments_interval(&m, 0.99);
     ck_assert(two.low == 3 && two.high == 3);
 }
 END_TEST
@@ -88,7 +88,7 @@ START_TEST(student_interval)
     }
     ck_assert_double_eq_tol(moments_variance(&m), 35, 1e-12);
     double error = sqrt(35.0 / 20);
-    struct interval wide = moments_interval(&m, 0.99), narrow = moments_interval(&m, 0.95);
+    struct moments_interval wide = moments_interval(&m, 0.99), narrow = moments_interval(&m, 0.95);
     ck_assert_double_eq_tol(wide.high - 10.5, 2.860935 * error, 1e-5);
     ck_assert_double_eq_tol(10.5 - wide.low, 2.860935 * error, 1e-5);
     ck_assert_double_eq_tol(narrow.high - 10.5, 2.093024 * error, 1e-5);
@@ -112,7 +112,7 @@ START_TEST(coverage)
             }
             moments_add(&m, x);
         }
-        struct interval interval = moments_interval(&m, 0.9);
+        struct moments_interval interval = moments_interval(&m, 0.9);
         held += interval.low <= 6 && 6 <= interval.high;
     }
     ck_assert_double_lt(fabs(held / (double)ROUNDS - 0.9), 5 * sqrt(0.09 / ROUNDS));
