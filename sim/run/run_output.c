@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sim/run/run_outcome.h"
 #include "sim/run/expert_run.h"
 #include "sim/run/run_internal.h"
 #include "sim/run/run_tables.h"
@@ -93,12 +92,6 @@ const struct trace_table run_tables[RUN_TABLE_COUNT] = {
                          .columns = metrics_check_columns,
                          .row_size = sizeof(struct metrics_check),
                          .dimension = "check"},
-    [RUN_TABLE_POOLS] = {.group = "pools",
-                         .doc = "What the references of each pool rest on.",
-                         .shape = TRACE_LABELS,
-                         .columns = run_outcome_pool_columns,
-                         .row_size = sizeof(struct run_outcome_pool),
-                         .dimension = "pool"},
     [RUN_TABLE_GPU] = {.group = "gpu",
                        .doc = "Expert load of each GPU, of pools that state `step_time.experts`: "
                               "one row per interval, pool, layer group and expert-parallel rank; "
