@@ -55,6 +55,7 @@ struct drive {
     struct cold_start_config cold_start;
     int64_t max_queue, horizon_ps;
     uint32_t replicas, span_max;
+    enum fleet_victim victim;
     int64_t patience_ps;  /* a client leaves this long after arrival; 0: never */
     uint32_t idle_timers; /* timers at 0 that do nothing */
     struct obs_sink sink; /* sees everything */
@@ -143,6 +144,7 @@ static inline void drive_run(struct drive *d)
                                      .model = d->model,
                                      .max_queue = d->max_queue,
                                      .initial_replicas = d->replicas,
+                                     .victim = d->victim,
                                      .autoscaler = &d->autoscaler,
                                      .cold_start = &d->cold_start};
     struct obs_sink sink = {.take = drive_take, .self = d};

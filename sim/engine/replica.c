@@ -364,12 +364,21 @@ static bool complete(struct replica *r, int64_t t)
 }
 
 /* A law for the decodes alone says what they would have cost without the prefills beside them. */
+static void law_slow(struct step_law *law, int64_t factor)
+{
+    bool overflow = __builtin_mul_overflow(law->base_ps, factor, &law->base_ps);
+    overflow |= __builtin_mul_overflow(law->slope_ps, factor, &law->slope_ps);
+    check_limit(!overflow, "an iteration %lld times as long passes the clock's 106 days",
+                (long long)factor);
+}
+
 static void laws_set(struct replica *r)
 {
     const struct step_model *model = &r->engine->model;
     model->type->law(model->model, &r->batch, &r->law);
     r->work_ps = model->type->work ? model->type->work(model->model, &r->batch) : -1;
-    if (r->batch.prefills > 0 && r->batch.decodes > 0) {
+    bool mixed = r->batch.prefills > 0 && r->batch.decodes > 0;
+    if (mixed) {
         struct step_batch alone = {.decodes = r->batch.decodes,
                                    .decode_kv = r->batch.decode_kv,
                                    .decode_growing = r->batch.decode_growing,
@@ -377,6 +386,12 @@ static void laws_set(struct replica *r)
         model->type->law(model->model, &alone, &r->decode_law);
         if (r->decode_law.valid_n < r->law.valid_n) {
             r->law.valid_n = r->decode_law.valid_n;
+        }
+    }
+    if (r->origin_ps < r->slow_until_ps) { /* a whole factor: laws stay linear in the iteration */
+        law_slow(&r->law, r->slow_factor);
+        if (mixed) {
+            law_slow(&r->decode_law, r->slow_factor);
         }
     }
 }
@@ -401,6 +416,10 @@ void replica_step(struct replica *r, int64_t t)
     r->origin_ps = t;
     laws_set(r);
     r->span = form_span(r, preempted);
+    if (t < r->slow_until_ps && r->span > 1) {
+        uint32_t reach = step_law_reach(&r->law, r->span, r->slow_until_ps - t);
+        r->span = reach < r->span ? reach : r->span;
+    }
     r->next_ps = time_add(t, law_time(&r->law, r->span));
 }
 

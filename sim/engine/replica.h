@@ -31,6 +31,10 @@ struct replica {
     bool running;                /* an iteration is in flight */
     bool draining;   /* takes nothing from the pool's queue; the fleet sends it nothing */
     int64_t next_ps; /* its step event; TIME_NEVER: none */
+    /* While it is new: iterations that start before slow_until_ps take slow_factor ≥ 1 times as
+     * long (lazily loaded kernels, caches of all kinds). */
+    int64_t slow_until_ps;
+    int64_t slow_factor;
 
     /* The span in flight. Iteration 0 started at origin_ps; the step event is at its end. */
     int64_t origin_ps;

@@ -297,6 +297,20 @@ const struct field cold_start_fields[] = {
      .fallback = "0 %",
      .max = 0.99,
      .doc = "Share of launches that end with provisioning, for want of GPUs"},
+    {.name = "slow_start_time",
+     .kind = FIELD_TIME,
+     .offset = offsetof(struct cold_start_config, slow_start_ps),
+     .fallback = "0 s",
+     .max = 86400,
+     .doc = "For how long after it is ready a new replica's iterations take slow_start_factor "
+            "times as long; those ready from the start are warm"},
+    {.name = "slow_start_factor",
+     .kind = FIELD_INT,
+     .offset = offsetof(struct cold_start_config, slow_start_factor),
+     .fallback = "1",
+     .min = 1,
+     .max = 1000,
+     .doc = "How many times as long its first iterations take (measured: 20 to 25 for 30 to 60 s)"},
     {0},
 };
 

@@ -27,6 +27,8 @@ struct cold_start_config {
     struct variant_value engine_init_cached; /* unset: as engine_init */
     double shortage, failure;
     struct variant_value shortage_wait;
+    int64_t slow_start_ps, slow_start_factor; /* once ready: for how long iterations take how much
+                                                 longer */
 };
 extern const struct field cold_start_fields[];
 

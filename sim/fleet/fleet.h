@@ -17,12 +17,20 @@
 #include "sim/fleet/cold_start.h"
 #include "sim/fleet/router.h"
 
+/* Whom a scale-down takes of those that are ready; ties go to the newest. */
+enum fleet_victim {
+    FLEET_VICTIM_LEAST_LOADED, /* fewest requests running or waiting */
+    FLEET_VICTIM_NEWEST,
+    FLEET_VICTIM_LEAST_CACHED, /* fewest KV blocks that other requests could hit */
+};
+
 struct fleet_pool_config {
     const char *name;
     const struct engine_config *engine;
     struct step_model model;
     int64_t max_queue;         /* waiting requests per replica; FIELD_INT_UNLIMITED */
     uint32_t initial_replicas; /* ready and billed from time 0 */
+    enum fleet_victim victim;
     const struct variant_value *autoscaler;
     const struct cold_start_config *cold_start;
     struct autoscaler_env env;

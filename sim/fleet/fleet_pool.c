@@ -43,6 +43,7 @@ void fleet_pool_init(struct fleet *f, uint32_t index, const struct fleet_config 
     pool->cold_start_key = rng_key(fleet->seed, fleet->replication, RNG_COLD_START, index);
     store_init(&pool->store, config->cold_start);
     pool->initial_replicas = config->initial_replicas;
+    pool->victim = config->victim;
     pool->queue = sequence_list_empty();
 }
 
@@ -292,6 +293,9 @@ static void phase_end(struct fleet *f, uint32_t slot, int64_t t)
         phase_until(f, slot, time_add(t, s->course.loading_ps));
     } else {
         slot_ready(f, slot, t);
+        const struct cold_start_config *cold = f->pools[f->slots[slot].pool].cold_start;
+        f->slots[slot].replica.slow_until_ps = time_add(t, cold->slow_start_ps);
+        f->slots[slot].replica.slow_factor = cold->slow_start_factor;
     }
 }
 
@@ -425,24 +429,38 @@ void fleet_drain(struct fleet *f, uint32_t slot, int64_t t)
     fleet_slot_changed(f, slot, t);
 }
 
-/* Whom to take out of service: the newest still starting, else of the ready the least loaded,
- * newest. */
-static uint32_t slot_to_drop(const struct fleet *f, uint32_t pool, bool starting)
+/* What a replica that is ready would be missed for; less is dropped first. Steps up to now count.
+ */
+static uint32_t worth(struct fleet *f, uint32_t slot, int64_t t)
 {
-    uint32_t best = ROUTER_NONE;
+    struct fleet_slot *s = &f->slots[slot];
+    switch (f->pools[s->pool].victim) {
+    case FLEET_VICTIM_LEAST_LOADED:
+        return replica_in_flight(&s->replica);
+    case FLEET_VICTIM_LEAST_CACHED:
+        replica_settle(&s->replica, t);
+        return replica_cached_blocks(&s->replica);
+    default:
+        return 0;
+    }
+}
+
+/* Whom to take out of service: the newest still starting, else of the ready by the pool's choice.
+ */
+static uint32_t slot_to_drop(struct fleet *f, uint32_t pool, bool starting, int64_t t)
+{
+    uint32_t best = ROUTER_NONE, least = 0;
     for (uint32_t i = 0; i < f->slot_count; i++) {
         const struct fleet_slot *s = &f->slots[i];
         if (s->pool != pool || !(starting ? is_starting(s) : is_ready(s))) {
             continue;
         }
-        if (best != ROUTER_NONE) {
-            uint32_t load = starting ? 0 : replica_in_flight(&s->replica);
-            uint32_t least = starting ? 0 : replica_in_flight(&f->slots[best].replica);
-            if (load > least || (load == least && s->launch < f->slots[best].launch)) {
-                continue;
-            }
+        uint32_t mine = starting ? 0 : worth(f, i, t);
+        if (best == ROUTER_NONE || mine < least ||
+            (mine == least && s->launch > f->slots[best].launch)) {
+            best = i;
+            least = mine;
         }
-        best = i;
     }
     return best;
 }
@@ -454,10 +472,10 @@ static void scale(struct fleet *f, uint32_t pool, uint32_t target, int64_t t)
         provisioning_begin(f, slot_launch(f, pool, t), t);
     }
     for (; present > target && f->pools[pool].starting > 0; present--) {
-        start_drop(f, slot_to_drop(f, pool, true), t);
+        start_drop(f, slot_to_drop(f, pool, true, t), t);
     }
     for (; present > target; present--) {
-        fleet_drain(f, slot_to_drop(f, pool, false), t);
+        fleet_drain(f, slot_to_drop(f, pool, false, t), t);
     }
 }
 

@@ -40,6 +40,7 @@ struct fleet_pool {
     void *autoscaler_state;
     const struct cold_start_config *cold_start;
     uint32_t initial_replicas;
+    enum fleet_victim victim;
     uint32_t launches;
     uint64_t cold_start_key; /* of its chance */
     bool was_ready;          /* a replica of it ever was */

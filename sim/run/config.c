@@ -98,6 +98,9 @@ static const struct field price_fields[] = {
     {0},
 };
 
+static const char *const victim_names[] = {"least_loaded", "newest", "least_cached",
+                                           NULL}; /* by fleet_victim */
+
 static const struct field pool_fields[] = {
     {.name = "name",
      .kind = FIELD_TEXT,
@@ -160,6 +163,14 @@ static const struct field pool_fields[] = {
      .fallback = "unlimited",
      .max = 1e9,
      .doc = "Waiting requests per replica; a request beyond it is refused"},
+    {.name = "scale_down_victim",
+     .kind = FIELD_CHOICE,
+     .offset = offsetof(struct pool_config, scale_down_victim),
+     .fallback = "least_loaded",
+     .choices = victim_names,
+     .doc = "Which ready replica a scale-down takes: least_loaded (fewest requests running or "
+            "waiting), newest, or least_cached (fewest cached KV blocks that others could hit); "
+            "ties go to the newest"},
     {.name = "initial_replicas",
      .kind = FIELD_INT,
      .flags = FIELD_OPTIONAL,

@@ -42,6 +42,7 @@ struct pool_config {
     struct variant_value step_time;
     double target_utilization;
     int64_t max_queue;
+    int scale_down_victim;    /* enum fleet_victim */
     int64_t initial_replicas; /* FIELD_INT_UNSET: the need at hour 0 */
     double capacity;          /* requests/s of one replica; NaN: from the step-time model */
     struct variant_value autoscaler;

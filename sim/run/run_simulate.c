@@ -299,6 +299,7 @@ static struct fleet *fleet_make(struct run *run, const struct obs_sink *sinks, s
                                              .engine = &c->engine,
                                              .model = run->models[p],
                                              .max_queue = c->max_queue,
+                                             .victim = (enum fleet_victim)c->scale_down_victim,
                                              .initial_replicas = run->plans[p].initial_replicas,
                                              .autoscaler = &c->autoscaler,
                                              .cold_start = &c->cold_start,

@@ -194,11 +194,38 @@ START_TEST(failures_are_tried_again)
 }
 END_TEST
 
+/* Ready at 2 s; iterations of 1 s that start before 6 s take 3 s: tokens at 5, 8, 9, 10 … The
+ * replica is not slow for who comes later, nor are those that were ready from the start. */
+START_TEST(first_requests_are_slower)
+{
+    static const char slow[] = "{provision: 2 s, image_pull: 0 s, weights: 0 s, engine_init: 0 s, "
+                               "slow_start_time: 4 s, slow_start_factor: 3}";
+    char yaml[2000];
+    snprintf(yaml, sizeof yaml, SCENARIO("%s", ""), slow);
+    for (int step = 0; step < 2; step++) {
+        struct run_text r = run_text_set(yaml, "0,1,10\n20,1,3\n", NULL, 0, step == 1);
+        ck_assert_int_eq(r.rows[0].first_token_ps, SECONDS(5));
+        ck_assert_int_eq(r.rows[0].end_ps, SECONDS(16));
+        ck_assert_int_eq(r.rows[1].end_ps, SECONDS(23));
+        run_text_free(&r);
+        static const char *const warm[] = {"fleet.pools[0].initial_replicas=1"};
+        r = run_text_set(yaml, "0,1,10\n", warm, 1, step == 1);
+        ck_assert_int_eq(r.rows[0].end_ps, SECONDS(10));
+        run_text_free(&r);
+    }
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {bare_and_mapping_are_the_same, nonsense_is_refused,
-                                  draws_have_their_mean,         a_store_is_shared,
-                                  local_sources_are_not_shared,  the_first_engine_init_is_longer,
-                                  failures_are_tried_again,      NULL};
+    const TTest *const tests[] = {bare_and_mapping_are_the_same,
+                                  nonsense_is_refused,
+                                  draws_have_their_mean,
+                                  a_store_is_shared,
+                                  local_sources_are_not_shared,
+                                  the_first_engine_init_is_longer,
+                                  failures_are_tried_again,
+                                  first_requests_are_slower,
+                                  NULL};
     return suite_run("cold start", tests, 60);
 }
