@@ -9,9 +9,11 @@
 enum { TOLD_MAX = 256 };
 #define US(n) ((int64_t)(n)*1000000)
 
+/* What a router was told. */
 struct told {
     uint64_t key;
     uint32_t blocks;
+    uint64_t outcomes; /* ends and first tokens before it */
 };
 
 /* What a run was like. */
@@ -21,10 +23,66 @@ struct seen {
     uint32_t hit[64];     /* tokens found at first admission, by request */
     uint32_t again[64];   /* at later ones, summed */
     struct request_record records[64];
-    int64_t decode_kv_ps; /* Σ over iterations of their duration */
-    int64_t kv_peak;
     uint64_t preemptions;
+    uint64_t outcomes;
+    struct told told[TOLD_MAX]; /* the first of told_count */
+    uint32_t told_count;
+    uint64_t told_sum; /* of all, in whatever order those of one boundary came */
 };
+
+/* A router that sends all to replica 0, and notes what it is told. */
+static void *router_create(const void *config, const struct router_env *env)
+{
+    (void)env;
+    struct seen *const *seen = config;
+    return *seen;
+}
+
+static void router_destroy(void *state)
+{
+    (void)state;
+}
+
+static void router_resize(void *state, uint32_t slots)
+{
+    (void)state, (void)slots;
+}
+
+static void router_ready(void *state, uint32_t pool, uint32_t slot, bool ready)
+{
+    (void)state, (void)pool, (void)slot, (void)ready;
+}
+
+static uint32_t router_pick(void *state, const struct request *request, const uint32_t *pools,
+                            uint32_t count)
+{
+    (void)state, (void)request, (void)pools, (void)count;
+    return 0;
+}
+
+static void router_cached(void *state, uint32_t slot, uint64_t key, uint32_t blocks)
+{
+    struct seen *s = state;
+    struct digest one;
+    ck_assert_uint_eq(slot, 0);
+    if (s->told_count < TOLD_MAX) {
+        s->told[s->told_count] = (struct told){key, blocks, s->outcomes};
+    }
+    s->told_count++;
+    digest_init(&one);
+    digest_event(&one, 1, (int64_t)s->outcomes, key, blocks);
+    s->told_sum += one.state;
+}
+
+static const struct router_type router_type = {
+    .create = router_create,
+    .destroy = router_destroy,
+    .resize = router_resize,
+    .ready = router_ready,
+    .pick = router_pick,
+    .cached = router_cached,
+};
+static const struct variant router_variant = {.name = "noting", .ops = &router_type};
 
 static void seen_take(void *self, const struct obs *obs)
 {
@@ -46,10 +104,10 @@ static void seen_take(void *self, const struct obs *obs)
         if (r->outcome == OUTCOME_COMPLETED) {
             ck_assert_uint_eq(r->cached_tokens + r->computed_tokens, r->request.prompt_tokens);
         }
+        s->outcomes++;
         digest_event(&s->digest, obs->kind, obs->time_ps, r->request.id, r->cached_tokens);
-    } else if (obs->kind == OBS_STEPS) {
-        s->decode_kv_ps += obs->u.steps->end_ps - obs->u.steps->start_ps;
     } else if (obs->kind == OBS_FIRST_TOKEN || obs->kind == OBS_PREEMPT) {
+        s->outcomes += obs->kind == OBS_FIRST_TOKEN;
         digest_event(&s->digest, obs->kind, obs->time_ps, obs->u.record->request.id, 0);
     }
 }
@@ -88,6 +146,8 @@ static struct seen run_once(struct drive *d, struct request *requests, size_t co
     }
     d->requests = requests;
     d->request_count = count;
+    struct seen *self = &s;
+    d->router = (struct variant_value){.type = &router_variant, .config = &self};
     d->sink = (struct obs_sink){.take = seen_take, .self = &s};
     drive_run(d);
     token_hash_pool_free(pool);
@@ -104,6 +164,8 @@ static struct seen run_both(struct drive *d, struct request *requests, size_t co
     struct seen steps = run_once(d, requests, count, contents);
     ck_assert_uint_eq(spans.digest.state, steps.digest.state);
     ck_assert_uint_eq(spans.digest.events, steps.digest.events);
+    ck_assert_uint_eq(spans.told_count, steps.told_count);
+    ck_assert_uint_eq(spans.told_sum, steps.told_sum);
     return spans;
 }
 
@@ -491,6 +553,76 @@ START_TEST(a_need_can_shrink)
 }
 END_TEST
 
+/* The path key of the part that a block of a request is in. */
+static uint64_t key_of(const struct request *request, uint32_t block_size, uint32_t block)
+{
+    struct prefix_chain chain;
+    struct prefix_part part;
+    uint32_t blocks;
+    prefix_chain_begin(&chain, request, block_size);
+    while (prefix_chain_next(&chain, block + 1, &part, &blocks)) {
+        ck_assert_uint_ge(blocks, 1);
+    }
+    return chain.key;
+}
+
+static void told_is(const struct seen *s, uint32_t i, uint64_t key, uint32_t blocks,
+                    uint64_t outcomes)
+{
+    ck_assert_uint_lt(i, s->told_count);
+    ck_assert_uint_eq(s->told[i].key, key);
+    ck_assert_uint_eq(s->told[i].blocks, blocks);
+    ck_assert_uint_eq(s->told[i].outcomes, outcomes);
+}
+
+/* A router learns of blocks when they are computed, at boundaries with an outcome, and of those
+ * that are gone. 10 blocks: A's prompt has 8 in two chunks, told with its first token, not between
+ * them; then B, like nobody else, takes 8: 2 never used, and A's last 6. */
+START_TEST(a_listener_learns_at_outcomes)
+{
+    struct drive d;
+    begin(&d);
+    d.engine.max_num_batched_tokens = 64;
+    d.engine.max_num_seqs = 4;
+    d.engine.num_gpu_blocks = 10;
+    struct request r[2] = {
+        {.prompt_tokens = 128, .output_tokens = 1, .stream = 1},
+        {.arrival_ps = PS_PER_SECOND, .prompt_tokens = 128, .output_tokens = 1},
+    };
+    struct seen s = run_both(&d, r, 2, NULL);
+    ck_assert_uint_eq(s.told_count, 2);
+    uint64_t key = key_of(&r[0], 16, 0);
+    told_is(&s, 0, key, 8, 2);
+    told_is(&s, 1, key, 2, 4);
+    drive_free(&d);
+}
+END_TEST
+
+/* At a cancel too, but without what the iteration in flight computes: A leaves in its second chunk,
+ * which counts when B's first token shows it. Outputs count as well: B's blocks at its end. */
+START_TEST(a_listener_learns_at_cancels)
+{
+    struct drive d;
+    begin(&d);
+    d.engine.max_num_batched_tokens = 64;
+    d.engine.max_num_seqs = 4;
+    d.patience_ps = US(100); /* chunks: 0 to 74 us, 74 to 148 us */
+    struct request r[2] = {
+        {.prompt_tokens = 160, .output_tokens = 1, .stream = 1},
+        {.arrival_ps = US(120), .prompt_tokens = 15, .output_tokens = 4, .stream = 2},
+    };
+    struct seen s = run_both(&d, r, 2, NULL);
+    ck_assert_uint_eq(s.records[0].outcome, OUTCOME_CANCELLED);
+    ck_assert_uint_eq(s.records[1].outcome, OUTCOME_COMPLETED);
+    uint64_t a = key_of(&r[0], 16, 0), b = key_of(&r[1], 16, 0);
+    ck_assert_uint_eq(s.told_count, 3);
+    told_is(&s, 0, a, 4, 1); /* the end is counted before it */
+    told_is(&s, 1, a, 8, 2);
+    told_is(&s, 2, b, 1, 3);
+    drive_free(&d);
+}
+END_TEST
+
 static uint64_t next_random(uint64_t *state)
 {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -554,6 +686,8 @@ int main(void)
                                   cancelled_blocks_can_be_hit,
                                   an_arrival_fits_by_its_hit,
                                   a_need_can_shrink,
+                                  a_listener_learns_at_outcomes,
+                                  a_listener_learns_at_cancels,
                                   spans_are_steps,
                                   NULL};
     return suite_run("prefix cache", tests, 60);
