@@ -116,7 +116,7 @@ def log_seconds(axis, which="y"):
     target = axis.yaxis if which == "y" else axis.xaxis
     target.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if high < 1e3 * low else (1,)))
     target.set_major_formatter(lambda value, _: f"{value:g}")
-    target.set_minor_formatter(lambda value, _: "")
+    target.set_minor_locator(ticker.NullLocator())
 
 
 def time_axis(axis, low, high):
