@@ -4,10 +4,11 @@
 
 #include "sim/run/expert_run.h"
 #include "sim/run/run_internal.h"
+#include "sim/run/run_outcome.h"
 #include "sim/run/run_tables.h"
 #include "sim/run/version.h"
 
-enum { TABLES_MAX = RUN_TABLE_COUNT, TEXTS_MAX = 4, META_MAX = 16 };
+enum { TABLES_MAX = RUN_TABLE_COUNT, TEXTS_MAX = 4, META_MAX = 20 };
 
 /* What run_write hands to trace_write; pointers into the run and into itself. */
 struct output {
@@ -19,6 +20,7 @@ struct output {
     const char **summary_names; /* owned: "all", then the pools */
     const char **class_names;   /* owned */
     struct metrics_bin *bins;   /* owned; NULL: an unfinished run */
+    struct arena arena;         /* of the pools' rows */
 };
 
 static void names_fill(struct output *o, const struct run *run)
@@ -42,6 +44,7 @@ static void names_free(struct output *o)
     free(o->summary_names);
     free(o->class_names);
     free(o->bins);
+    arena_free(&o->arena);
 }
 
 const struct trace_table run_tables[RUN_TABLE_COUNT] = {
@@ -118,6 +121,12 @@ const struct trace_table run_tables[RUN_TABLE_COUNT] = {
                                .columns = expert_hot_columns,
                                .row_size = sizeof(struct expert_hot_row),
                                .dimension = "entry"},
+    [RUN_TABLE_POOLS] = {.group = "pools",
+                         .doc = "What the references of each pool rest on.",
+                         .shape = TRACE_LABELS,
+                         .columns = run_outcome_pool_columns,
+                         .row_size = sizeof(struct run_outcome_pool),
+                         .dimension = "pool"},
     [RUN_TABLE_REQUESTS] = {.group = "requests",
                             .doc = "One row per request, in order of arrival; class and pool are "
                                    "indices. Only with `output: {requests: true}`.",
@@ -155,6 +164,8 @@ static void tables_fill(struct output *o, const struct run *run)
     hourly->series_count = run_pool_count(run);
     add_table(o, RUN_TABLE_FLEET, metrics_hours_all(m), hours);
     add_table(o, RUN_TABLE_SCALING, scaling, events);
+    add_table(o, RUN_TABLE_POOLS, run_outcome_pools(run, &o->arena), run_pool_count(run))->labels =
+        o->pool_names;
     if (o->trace.complete) {
         add_table(o, RUN_TABLE_SUMMARY, metrics_summaries(m), 1 + run_pool_count(run))->labels =
             o->summary_names;
@@ -200,6 +211,7 @@ static void output_fill(struct output *o, const struct run *run, const char *dig
                   .texts = o->texts,
                   .meta = o->meta,
                   .complete = complete}};
+    arena_init(&o->arena);
     names_fill(o, run);
     tables_fill(o, run);
     experts_fill(o, run);
@@ -215,6 +227,16 @@ static void output_fill(struct output *o, const struct run *run, const char *dig
     add_meta(o, "flags", VERSION_FLAGS, 0, "Build type");
     add_meta(o, "seed", NULL, (uint64_t)run->config.seed, "Seed of all chance in the run");
     add_meta(o, "replication", NULL, (uint64_t)run->config.replication, "Replication number");
+    add_meta(o, "horizon_ps", NULL, (uint64_t)run->config.horizon_ps,
+             "Horizon in picoseconds: arrivals stop there");
+    add_meta(o, "warmup_ps", NULL, (uint64_t)run->config.warmup_ps,
+             "Warm-up in picoseconds: nothing before it is counted");
+    add_meta(o, "trace_interval_ps", NULL, (uint64_t)run->config.output.trace_interval_ps,
+             "Length of an interval in picoseconds");
+    add_meta(o, "skipped_rows", NULL, workload_skipped_rows(run->workload),
+             "Bad rows of traces left out so far (on_bad_row: skip)");
+    add_meta(o, "failed_calls", NULL, workload_failed_calls(run->workload),
+             "Failed calls of BurstGPT traces left out so far");
     if (complete) {
         add_meta(o, "digest", digest, 0, "Fingerprint of everything that happened, in order");
     }
