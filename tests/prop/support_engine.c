@@ -12,6 +12,7 @@ struct collect {
     uint32_t *sequence_of; /* [request_count]: SEQUENCE_NONE when not in flight */
     int64_t *arrival_ps;   /* [request_count]: TIME_NEVER before it is known, TIME_NONE after */
     struct event_queue *queue;
+    struct token_hash_pool *hashes; /* of the requests in flight */
 };
 
 /* Closed loops: what waited for this end will arrive. */
@@ -33,6 +34,7 @@ static void take_end(struct collect *k, const struct request_record *record)
     r->outcomes[record->outcome]++;
     r->computed_tokens += record->computed_tokens;
     r->recomputed_tokens += record->recomputed_tokens;
+    r->cached_tokens += record->cached_tokens;
     r->emitted_tokens += record->emitted_tokens;
     r->preemptions += record->preemptions;
     k->sequence_of[record->request.id] = SEQUENCE_NONE;
@@ -87,6 +89,15 @@ static void take(void *self, const struct obs *obs)
     case OBS_END:
         take_end(k, obs->u.record);
         break;
+    case OBS_PREFIX: {
+        const struct obs_prefix *p = obs->u.prefix;
+        r->lookups++;
+        r->hit_tokens += p->hit_tokens;
+        r->lookup_tokens += p->lookup_tokens;
+        digest_event(&r->prefix, p->first, obs->time_ps, p->record->request.id,
+                     (uint64_t)p->hit_tokens << 32 | p->lookup_tokens);
+        break;
+    }
     case OBS_REPLICA:
         if (obs->u.state->to == REPLICA_RELEASED) {
             r->released_ps[obs->replica] = obs->time_ps;
@@ -127,6 +138,7 @@ static struct naive_result *result_make(const struct prop_case *c)
         r->released_ps[i] = TIME_NONE;
     }
     digest_init(&r->digest);
+    digest_init(&r->prefix);
     histogram_init(&r->ttft);
     histogram_init(&r->tpot);
     histogram_init(&r->itl);
@@ -176,6 +188,11 @@ static void arrive(const struct prop_case *c, struct fleet *fleet, struct collec
     k->arrival_ps[i] = TIME_NONE;
     struct request request = c->requests[i];
     request.arrival_ps = t;
+    if (request.hashes != NULL) {
+        const struct token_hashes *named = c->requests[i].hashes;
+        request.hashes = token_hashes_acquire(k->hashes, named->count, named->block_tokens);
+        memcpy(request.hashes->ids, named->ids, named->count * sizeof named->ids[0]);
+    }
     uint32_t sequence = fleet_arrive(fleet, &request, &pool, 1);
     k->sequence_of[i] = sequence;
 }
@@ -232,7 +249,8 @@ struct naive_result *engine_run(const struct prop_case *c, uint32_t span_max)
     arena_init(&arena);
     struct event_queue queue;
     event_queue_init(&queue, 1);
-    struct collect k = {.result = result_make(c), .c = c, .queue = &queue};
+    struct collect k = {
+        .result = result_make(c), .c = c, .queue = &queue, .hashes = token_hash_pool_create()};
     k.arrival_ps = memory_alloc((c->request_count + 1) * sizeof *k.arrival_ps);
     k.sequence_of = memory_alloc((c->request_count + 1) * sizeof *k.sequence_of);
     memset(k.sequence_of, 0xff, c->request_count * sizeof *k.sequence_of);
@@ -245,6 +263,7 @@ struct naive_result *engine_run(const struct prop_case *c, uint32_t span_max)
                                    .num_gpu_blocks = c->engine.num_gpu_blocks,
                                    .max_model_len = c->engine.max_model_len,
                                    .enable_chunked_prefill = c->engine.enable_chunked_prefill,
+                                   .enable_prefix_caching = c->engine.enable_prefix_caching,
                                    .scheduling_policy =
                                        c->engine.by_priority ? ENGINE_PRIORITY : ENGINE_FCFS};
     struct variant_value autoscaler = {.type = &autoscaler_static_variant};
@@ -265,6 +284,7 @@ struct naive_result *engine_run(const struct prop_case *c, uint32_t span_max)
     check(fleet_in_flight(fleet) == 0);
     fleet_free(fleet);
     event_queue_free(&queue);
+    token_hash_pool_free(k.hashes);
     free(k.sequence_of);
     free(k.arrival_ps);
     arena_free(&arena);
@@ -278,7 +298,7 @@ static bool records_equal(const struct request_record *a, const struct request_r
     return a->request.id == b->request.id && a->request.arrival_ps == b->request.arrival_ps &&
            a->admitted_ps == b->admitted_ps && a->first_token_ps == b->first_token_ps &&
            a->end_ps == b->end_ps && a->emitted_tokens == b->emitted_tokens &&
-           a->computed_tokens == b->computed_tokens &&
+           a->cached_tokens == b->cached_tokens && a->computed_tokens == b->computed_tokens &&
            a->recomputed_tokens == b->recomputed_tokens && a->preemptions == b->preemptions &&
            a->replica == b->replica && a->outcome == b->outcome;
 }
@@ -286,10 +306,11 @@ static bool records_equal(const struct request_record *a, const struct request_r
 static void record_print(const char *name, const struct request_record *r, FILE *out)
 {
     DIFFER(out,
-           "  %s: id %llu admitted %lld first %lld end %lld emitted %u computed %u recomputed %u "
+           "  %s: id %llu admitted %lld first %lld end %lld emitted %u cached %u computed %u "
+           "recomputed %u "
            "preemptions %u replica %u %s\n",
            name, (unsigned long long)r->request.id, (long long)r->admitted_ps,
-           (long long)r->first_token_ps, (long long)r->end_ps, r->emitted_tokens,
+           (long long)r->first_token_ps, (long long)r->end_ps, r->emitted_tokens, r->cached_tokens,
            r->computed_tokens, r->recomputed_tokens, r->preemptions, r->replica,
            outcome_names[r->outcome]);
 }
@@ -381,6 +402,11 @@ bool engine_results_equal(const struct naive_result *a, const struct naive_resul
            numbers_equal("decode tokens", a->decode_tokens, b->decode_tokens, out) &&
            numbers_equal("prefill tokens", a->prefill_tokens, b->prefill_tokens, out) &&
            numbers_equal("computed tokens", a->computed_tokens, b->computed_tokens, out) &&
+           numbers_equal("cached tokens", a->cached_tokens, b->cached_tokens, out) &&
+           numbers_equal("admissions with lookups", a->lookups, b->lookups, out) &&
+           numbers_equal("hit tokens", a->hit_tokens, b->hit_tokens, out) &&
+           numbers_equal("lookup tokens", a->lookup_tokens, b->lookup_tokens, out) &&
+           numbers_equal("digest of hits", a->prefix.state, b->prefix.state, out) &&
            numbers_equal("recomputed tokens", a->recomputed_tokens, b->recomputed_tokens, out) &&
            numbers_equal("busy", (uint64_t)a->busy_ps, (uint64_t)b->busy_ps, out) &&
            numbers_equal("work", (uint64_t)a->work_ps, (uint64_t)b->work_ps, out) &&

@@ -6,6 +6,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/check.h"
 #include "sim/base/obs.h"
+#include "tests/prop/support_naive_cache.h"
 
 enum place { PLACE_NOWHERE, PLACE_WAITING, PLACE_RUNNING, PLACE_ENDED };
 
@@ -13,9 +14,11 @@ struct sequence {
     struct request_record record;
     enum place place;
     int64_t target; /* tokens to prefill: the prompt; after a preemption the prompt and outputs */
-    int64_t stored; /* KV tokens of complete iterations */
-    int64_t blocks; /* held */
-    int64_t taken;  /* tokens scheduled in the iteration in flight; 0: none */
+    int64_t stored; /* KV tokens it was given at its admission, and those of complete iterations */
+    int64_t high;   /* most it ever had stored */
+    struct naive_holder kv;
+    int64_t short_hit; /* blocks it would have hit when it last found too few; -1: it never did */
+    int64_t taken;     /* tokens scheduled in the iteration in flight; 0: none */
     int64_t last_token_ps;
     struct waiting *queue; /* the queue it waits in; NULL when it does not */
     TAILQ_ENTRY(sequence) link;
@@ -35,8 +38,8 @@ struct replica {
     uint32_t index;
     struct running running;
     struct waiting waiting;
-    int64_t used;    /* KV blocks */
-    int64_t step_ps; /* the one step event; TIME_NEVER: idle */
+    struct naive_cache cache; /* its KV blocks; without prefix caching nothing is published */
+    int64_t step_ps;          /* the one step event; TIME_NEVER: idle */
     bool draining;
     uint64_t dispatch;        /* number of its last dispatch, from 1; 0: none yet */
     struct step_batch flight; /* what the iteration until step_ps computes; empty: none */
@@ -53,15 +56,11 @@ struct fleet {
     struct sequence_list future; /* requests whose arrival is known, by (arrival, id) */
     uint32_t window;             /* of the step model; 0: none */
     struct sequence **scratch;   /* [request_count] */
-    uint32_t last_replica;       /* of round_robin */
+    struct naive_contents contents;
+    uint32_t last_replica; /* of round_robin */
     int64_t now_ps;
     uint64_t dispatches;
 };
-
-int64_t naive_blocks(int64_t tokens, int64_t block_size)
-{
-    return (tokens + block_size - 1) / block_size;
-}
 
 /* ---- lists ---- */
 
@@ -124,10 +123,19 @@ static void running_remove(struct replica *r, struct sequence *s)
 {
     TAILQ_REMOVE(&r->running.list, s, link);
     r->running.count--;
-    r->used -= s->blocks;
-    s->blocks = 0;
+    naive_holder_release(&r->cache, &s->kv);
     s->taken = 0;
     s->place = PLACE_NOWHERE;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
 }
 
 /* ---- what the world sees ---- */
@@ -167,7 +175,7 @@ static void report_end(struct fleet *f, struct sequence *s, enum outcome outcome
 {
     struct naive_result *result = f->result;
     struct request_record *record = &s->record;
-    check(s->place == PLACE_NOWHERE && s->blocks == 0);
+    check(s->place == PLACE_NOWHERE && s->kv.count == 0);
     s->place = PLACE_ENDED;
     record->end_ps = f->now_ps;
     record->outcome = outcome;
@@ -183,6 +191,7 @@ static void report_end(struct fleet *f, struct sequence *s, enum outcome outcome
     result->outcomes[outcome]++;
     result->computed_tokens += record->computed_tokens;
     result->recomputed_tokens += record->recomputed_tokens;
+    result->cached_tokens += record->cached_tokens;
     result->emitted_tokens += record->emitted_tokens;
     result->preemptions += record->preemptions;
     result->records[result->record_count++] = *record;
@@ -212,13 +221,11 @@ static int compare_ids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A chunk's prompt tokens never computed before are computed, all others recomputed. */
+/* A chunk's prompt tokens never stored before are computed, all others recomputed. */
 static void count_chunk(struct sequence *s)
 {
-    int64_t prompt = s->record.request.prompt_tokens;
-    int64_t before = s->record.computed_tokens;
-    int64_t reached = s->stored + s->taken < prompt ? s->stored + s->taken : prompt;
-    int64_t fresh = reached > before ? reached - before : 0;
+    int64_t reached = smaller(s->stored + s->taken, s->record.request.prompt_tokens);
+    int64_t fresh = larger(reached - larger(s->stored, s->high), 0);
     s->record.computed_tokens += (uint32_t)fresh;
     s->record.recomputed_tokens += (uint32_t)(s->taken - fresh);
 }
@@ -231,6 +238,7 @@ static void complete_one(struct fleet *f, struct replica *r, struct sequence *s)
         count_chunk(s);
     }
     s->stored += s->taken;
+    s->high = larger(s->high, s->stored);
     s->taken = 0;
     f->result->window_fills += decode && s->stored == f->window;
     if (s->stored < s->target) {
@@ -264,20 +272,53 @@ static void complete(struct fleet *f, struct replica *r)
 
 /* ---- form the next batch ---- */
 
+/* How many of its first blocks are cached now; at least one token is left to compute. */
+static int64_t count_hits(struct fleet *f, struct replica *r, struct sequence *s)
+{
+    int64_t most = (s->target - 1) / f->engine->block_size;
+    return f->engine->enable_prefix_caching ? naive_holder_hits(&r->cache, &s->kv, most) : 0;
+}
+
+/* Takes what is cached of it, and says so. */
+static void take_hits(struct fleet *f, struct replica *r, struct sequence *s, int64_t hits)
+{
+    struct naive_result *result = f->result;
+    int64_t tokens = hits * f->engine->block_size;
+    if (!f->engine->enable_prefix_caching) {
+        return;
+    }
+    f->result->story.shrunk += s->short_hit >= 0 && hits > s->short_hit;
+    f->result->story.grown += hits < s->short_hit;
+    f->result->story.hit_again += hits > 0 && s->record.preemptions > 0;
+    f->result->story.hit_more_again += tokens > s->high && s->record.preemptions > 0;
+    naive_holder_hit(&r->cache, &s->kv, hits, s->target, f->now_ps);
+    s->stored = tokens;
+    s->record.cached_tokens += (uint32_t)larger(tokens - s->high, 0);
+    s->high = larger(s->high, tokens);
+    digest_event(&result->prefix, s->record.preemptions == 0, f->now_ps, s->record.request.id,
+                 (uint64_t)tokens << 32 | (uint64_t)s->target);
+    result->lookups++;
+    result->hit_tokens += (uint64_t)tokens;
+    result->lookup_tokens += (uint64_t)s->target;
+}
+
+/* Tokens for this iteration, and the blocks they need. */
+static void give(const struct fleet *f, struct replica *r, struct sequence *s, int64_t taken)
+{
+    s->taken = taken;
+    naive_holder_store(&r->cache, &s->kv, s->stored, s->stored + taken, f->now_ps);
+}
+
 static void preempt(struct fleet *f, struct replica *r, struct sequence *s)
 {
     f->result->taken_back += s->taken > 0;
+    naive_holder_take_back(&r->cache, &s->kv, s->stored, s->stored + s->taken);
     running_remove(r, s);
     s->record.preemptions++;
     s->stored = 0;
     s->target = (int64_t)s->record.request.prompt_tokens + s->record.emitted_tokens;
     waiting_insert(f->engine, &r->waiting, s, true);
     report(f, OBS_PREEMPT, s, s->record.emitted_tokens);
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* What a sliding window of w tokens leaves of it: a token at position p has min(p + 1, w) keys. */
@@ -347,39 +388,40 @@ static struct sequence *victim(const struct naive_engine *e, const struct replic
     return worst;
 }
 
-/* Gives s its part of this iteration, preempting for its blocks; false when s itself had to go. */
-static bool schedule_running(struct fleet *f, struct replica *r, struct sequence *s,
+/* Gives s its part of this iteration, preempting for its blocks, perhaps s itself. */
+static void schedule_running(struct fleet *f, struct replica *r, struct sequence *s,
                              bool *preempted)
 {
     const struct naive_engine *e = f->engine;
     int64_t want = s->stored >= s->target ? 1 : s->target - s->stored;
     int64_t taken = smaller(want, budget_left(e, r));
-    int64_t need = taken > 0 ? naive_blocks(s->stored + taken, e->block_size) : s->blocks;
-    while (e->num_gpu_blocks - r->used < need - s->blocks) {
+    int64_t need = taken > 0 ? naive_blocks(s->stored + taken, e->block_size) : s->kv.count;
+    while (naive_cache_spare(&r->cache) < need - s->kv.count) {
         struct sequence *gone = victim(e, r);
         preempt(f, r, gone);
         *preempted = true;
         if (gone == s) {
-            return false;
+            return;
         }
     }
-    r->used += need - s->blocks;
-    s->blocks = need;
-    s->taken = taken;
-    return true;
+    give(f, r, s, taken);
 }
 
-/* (a) Running sequences in order of admission. Returns whether anybody was preempted. */
+/* (a) Running sequences in order of admission, but those preempted before their turn. Returns
+ * whether anybody was preempted. */
 static bool form_running(struct fleet *f, struct replica *r)
 {
     bool preempted = false;
-    struct sequence *s = TAILQ_FIRST(&r->running.list);
-    while (s) {
-        struct sequence *behind = TAILQ_NEXT(s, link);
-        if (schedule_running(f, r, s, &preempted)) {
-            behind = TAILQ_NEXT(s, link); /* who stood there may be gone */
+    size_t count = 0;
+    struct sequence *s;
+    TAILQ_FOREACH(s, &r->running.list, link)
+    {
+        f->scratch[count++] = s;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (f->scratch[i]->place == PLACE_RUNNING) {
+            schedule_running(f, r, f->scratch[i], &preempted);
         }
-        s = behind;
     }
     return preempted;
 }
@@ -413,16 +455,18 @@ static void form_waiting(struct fleet *f, struct replica *r)
     struct sequence *s;
     int64_t budget = budget_left(e, r);
     while (budget > 0 && r->running.count < e->max_num_seqs && (s = form_head(f, r))) {
-        if (naive_blocks(s->target, e->block_size) > e->num_gpu_blocks - r->used) {
+        int64_t hits = count_hits(f, r, s);
+        if (naive_blocks(s->target, e->block_size) - hits >
+            naive_cache_spare(&r->cache) - naive_holder_free_hits(&r->cache, &s->kv, hits)) {
+            s->short_hit = hits;
             break;
         }
-        if (!e->enable_chunked_prefill && s->target > budget) {
+        if (!e->enable_chunked_prefill && s->target - hits * e->block_size > budget) {
             break;
         }
         admit(f, r, s);
-        s->taken = smaller(s->target, budget);
-        s->blocks = naive_blocks(s->taken, e->block_size);
-        r->used += s->blocks;
+        take_hits(f, r, s, hits);
+        give(f, r, s, smaller(s->target - s->stored, budget));
         budget -= s->taken;
     }
 }
@@ -471,9 +515,7 @@ static void form(struct fleet *f, struct replica *r)
     check(law.base_ps > 0);
     result->law_ends += law.valid_n == 1;
     r->step_ps = time_add(f->now_ps, law.base_ps);
-    if (r->used > result->peak_blocks[r->index]) {
-        result->peak_blocks[r->index] = r->used;
-    }
+    result->peak_blocks[r->index] = larger(result->peak_blocks[r->index], r->cache.referenced);
     if (f->config->iteration) {
         f->config->iteration(f->config->iteration_self, r->index, f->now_ps, r->step_ps);
     }
@@ -642,8 +684,8 @@ static void gauge(const struct fleet *f, struct naive_gauge *g)
         const struct replica *r = &f->replicas[i];
         g->running += (uint64_t)r->running.count;
         g->waiting += (uint64_t)r->waiting.count;
-        g->kv_blocks += r->used;
-        g->kv_blocks_max = r->used > g->kv_blocks_max ? r->used : g->kv_blocks_max;
+        g->kv_blocks += r->cache.referenced;
+        g->kv_blocks_max = larger(g->kv_blocks_max, r->cache.referenced);
     }
 }
 
@@ -763,9 +805,10 @@ static void futures_init(struct fleet *f)
     }
 }
 
-static void fleet_init(struct fleet *f, const struct naive_config *c)
+static void fleet_init(struct fleet *f, const struct naive_config *c, struct naive_result *result)
 {
-    *f = (struct fleet){.config = c, .engine = &c->engine, .last_replica = c->replicas - 1};
+    *f = (struct fleet){
+        .config = c, .engine = &c->engine, .result = result, .last_replica = c->replicas - 1};
     f->window = c->step->type->window ? c->step->type->window(c->step->model) : 0;
     f->sequences = memory_zero(c->request_count + 1, sizeof(*f->sequences));
     f->scratch = memory_zero(c->request_count + 1, sizeof(struct sequence *));
@@ -774,12 +817,15 @@ static void fleet_init(struct fleet *f, const struct naive_config *c)
     for (uint32_t i = 0; i < c->replicas; i++) {
         f->replicas[i].index = i;
         f->replicas[i].step_ps = TIME_NEVER;
+        naive_cache_init(&f->replicas[i].cache, &c->engine, &f->contents, &f->result->story);
         TAILQ_INIT(&f->replicas[i].running.list);
         TAILQ_INIT(&f->replicas[i].waiting.list);
     }
     for (size_t i = 0; i < c->request_count; i++) {
         check(c->requests[i].id == i);
         f->sequences[i].target = c->requests[i].prompt_tokens;
+        f->sequences[i].short_hit = -1;
+        f->sequences[i].kv.request = &c->requests[i];
         f->sequences[i].record = (struct request_record){.request = c->requests[i],
                                                          .admitted_ps = TIME_NONE,
                                                          .first_token_ps = TIME_NONE,
@@ -789,10 +835,27 @@ static void fleet_init(struct fleet *f, const struct naive_config *c)
     futures_init(f);
 }
 
+static void fleet_free(struct fleet *f)
+{
+    for (uint32_t i = 0; i < f->config->replicas; i++) {
+        struct replica *r = &f->replicas[i];
+        check(load(r) == 0 && r->cache.referenced == 0);
+        naive_cache_free(&r->cache);
+    }
+    for (size_t i = 0; i < f->config->request_count; i++) {
+        naive_holder_free(&f->sequences[i].kv);
+    }
+    naive_contents_free(&f->contents);
+    free(f->sequences);
+    free(f->scratch);
+    free(f->replicas);
+}
+
 static struct naive_result *result_create(const struct naive_config *c)
 {
     struct naive_result *result = memory_zero(1, sizeof(*result));
     digest_init(&result->digest);
+    digest_init(&result->prefix);
     histogram_init(&result->ttft);
     histogram_init(&result->tpot);
     histogram_init(&result->itl);
@@ -813,18 +876,12 @@ struct naive_result *naive_run(const struct naive_config *config)
     struct fleet f;
     check(config->replicas > 0);
     check(config->engine.max_num_batched_tokens >= config->engine.max_num_seqs);
-    fleet_init(&f, config);
-    f.result = result_create(config);
+    fleet_init(&f, config, result_create(config));
     run_all(&f);
-    for (uint32_t i = 0; i < config->replicas; i++) {
-        check(load(&f.replicas[i]) == 0 && f.replicas[i].used == 0);
-    }
     /* Only what every replica's drain left behind in the central queue has no end. */
     check(config->cut_ps > 0 ||
           f.result->record_count + (size_t)f.central.count == config->request_count);
-    free(f.sequences);
-    free(f.scratch);
-    free(f.replicas);
+    fleet_free(&f);
     return f.result;
 }
 

@@ -11,6 +11,11 @@
  * - a cancel before its request has arrived has no effect;
  * - drains and gauges are timers: they come after the steps of their instant;
  * - peak_blocks looks at an iteration once it is formed, not at the middle of forming;
+ * - of a preempted sequence's blocks, all that were published by the tokens taken back lose their
+ *   content, those too that it held before;
+ * - a chunk takes all its blocks from the queue before the first of them is published;
+ * - a token never computed before is recomputed all the same when it is not of the prompt: the last
+ *   output before a preemption;
  * - a record counts the tokens of its complete iterations only; executed tokens are those of all
  *   complete iterations, of sequences that have left meanwhile too.
  */
@@ -25,19 +30,7 @@
 #include "sim/base/digest.h"
 #include "sim/base/histogram.h"
 #include "sim/base/request.h"
-
-#define NAIVE_UNLIMITED INT64_MAX
-
-struct naive_engine {
-    int64_t max_num_seqs;
-    int64_t max_num_batched_tokens; /* ≥ max_num_seqs */
-    int64_t block_size;
-    int64_t num_gpu_blocks; /* or NAIVE_UNLIMITED */
-    int64_t max_model_len;  /* or NAIVE_UNLIMITED */
-    int64_t max_queue;      /* or NAIVE_UNLIMITED */
-    bool enable_chunked_prefill;
-    bool by_priority; /* scheduling_policy: priority; else first come, first served */
-};
+#include "tests/prop/support_naive_cache.h"
 
 enum naive_router {
     NAIVE_ROUND_ROBIN,   /* the next ready replica by index, cyclic */
@@ -104,6 +97,10 @@ struct naive_result {
     uint64_t decode_tokens;  /* executed, of sequences cancelled meanwhile too */
     uint64_t prefill_tokens; /* executed, recomputed ones included */
     uint64_t computed_tokens, recomputed_tokens, emitted_tokens, preemptions; /* of all records */
+    uint64_t cached_tokens;                                                   /* of all records */
+    uint64_t lookups, hit_tokens, lookup_tokens; /* over all admissions; 0 without prefix caching */
+    struct digest prefix; /* takes every admission: first, time, id, hit << 32 | lookup tokens */
+    struct naive_story story;
     int128 running_ps, waiting_ps; /* Σ running·dt and Σ waiting·dt over all replicas */
     int128 blocks_ps;              /* Σ KV blocks in use·dt */
     int128 busy_ps;                /* Σ iteration durations */
@@ -123,8 +120,5 @@ struct naive_result {
  * (emitted) and END (outcome + 16 · emitted), each with time and request id, in order. */
 struct naive_result *naive_run(const struct naive_config *config);
 void naive_free(struct naive_result *result);
-
-/* ceil(tokens / block_size): the blocks a sequence of that many stored tokens holds. */
-int64_t naive_blocks(int64_t tokens, int64_t block_size);
 
 #endif

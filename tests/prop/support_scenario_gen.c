@@ -50,20 +50,16 @@ static void *array_open(void *items, size_t *count, size_t index, size_t size)
     return grown;
 }
 
-/* After its equals in time; later ids move up by one, in cancels and links too. */
-static void insert_request(struct prop_case *c, int64_t time_ps, uint32_t prompt, uint32_t output,
-                           int32_t priority)
+/* After its equals in time; later ids move up by one, in cancels and links too. Takes over the
+ * request's hashes. */
+static void insert_request(struct prop_case *c, struct request request)
 {
     size_t at = c->request_count;
-    while (at > 0 && c->requests[at - 1].arrival_ps > time_ps) {
+    while (at > 0 && c->requests[at - 1].arrival_ps > request.arrival_ps) {
         at--;
     }
     c->requests = array_open(c->requests, &c->request_count, at, sizeof(*c->requests));
-    c->requests[at] = (struct request){.arrival_ps = time_ps,
-                                       .prompt_tokens = prompt,
-                                       .output_tokens = output,
-                                       .priority = priority,
-                                       .session = -1};
+    c->requests[at] = request;
     for (size_t i = at; i < c->request_count; i++) {
         c->requests[i].id = i;
     }
@@ -247,7 +243,11 @@ static int64_t draw_requests(struct draws *d, struct prop_case *c)
         }
         uint32_t prompt = draw_prompt(d, &c->engine, prompt_mode);
         int32_t priority = (int32_t)(draw_below(d, priorities) - priorities / 2);
-        insert_request(c, draw_time(d, unit_ps, 0, window_ps), prompt, output, priority);
+        insert_request(c, (struct request){.arrival_ps = draw_time(d, unit_ps, 0, window_ps),
+                                           .prompt_tokens = prompt,
+                                           .output_tokens = output,
+                                           .priority = priority,
+                                           .session = -1});
     }
     return window_ps;
 }
@@ -272,22 +272,210 @@ static void draw_links(struct draws *d, struct prop_case *c)
     }
 }
 
+/* ---- what prompts hold in common ---- */
+
+enum { GROUPS = 3, STREAM_TOKENS_MAX = 300 };
+
+enum contents { CONTENTS_OWN, CONTENTS_SHARED, CONTENTS_STREAM, CONTENTS_HASHES, CONTENTS_ANY };
+
+/* A few shared prompts, a few streams, a tree of hashes. Numbers are small, so that those of
+ * different kinds are equal. */
+struct contents_plan {
+    enum contents contents;        /* of most requests */
+    int64_t strange;               /* of 10 have contents of any kind */
+    int64_t longer;                /* most blocks by which a stream may grow in a turn */
+    int64_t again;                 /* of 4 turns say what was said, instead of going on */
+    int64_t groups;                /* 1 … GROUPS: how many prompts and streams */
+    int64_t shared_tokens[GROUPS]; /* length of the prompts */
+    uint64_t stream[GROUPS];       /* number of the stream */
+    int64_t stream_tokens[GROUPS]; /* of it so far: prompts and answers */
+    int64_t stream_prompt[GROUPS]; /* its last prompt's tokens */
+    bool stream_shared[GROUPS];    /* whether it begins with the prompt of its number */
+    uint32_t hash_block;           /* tokens that a hash names */
+    bool tree;                     /* a hash tells all before it; else equal ones may differ */
+};
+
+/* Small blocks, small chunks, priorities, many at once, and all say the same: prefills are
+ * preempted half way, and others compute what they were about to. */
+static void draw_herd(struct draws *d, struct prop_case *c)
+{
+    struct naive_engine *e = &c->engine;
+    int64_t closer = PICK(d, 4, 30, 100);
+    c->replicas = (uint32_t)PICK(d, 1, 1, 2);
+    e->max_num_seqs = at_least(e->max_num_seqs, 3);
+    e->block_size = PICK(d, 1, 1, 2, 3, 4);
+    e->max_num_batched_tokens = e->max_num_seqs + PICK(d, 0, 1, 2, e->block_size, 8);
+    e->enable_chunked_prefill = true;
+    e->by_priority = draw_chance(d, 3, 4);
+    for (size_t i = 0; i < c->request_count; i++) {
+        c->requests[i].arrival_ps /= closer;
+        c->requests[i].output_tokens = (uint32_t)(1 + draw_below(d, 30));
+    }
+}
+
+static void draw_plan(struct draws *d, const struct prop_case *c, struct contents_plan *plan)
+{
+    int64_t size = c->engine.block_size;
+    plan->contents = (enum contents)PICK(d, CONTENTS_SHARED, CONTENTS_STREAM, CONTENTS_STREAM,
+                                         CONTENTS_HASHES, CONTENTS_ANY, CONTENTS_ANY);
+    plan->strange = 1;
+    plan->longer = PICK(d, 2, 2, 12);
+    plan->again = PICK(d, 1, 1, 3);
+    plan->groups = PICK(d, 1, 1, 2, GROUPS);
+    plan->hash_block = (uint32_t)(size * PICK(d, 1, 2, 4));
+    plan->tree = draw_chance(d, 2, 3);
+    for (size_t i = 0; i < GROUPS; i++) {
+        int64_t tokens = size * draw_below(d, 6);
+        tokens += PICK(d, 0, 0, 1, -1, size / 2);
+        plan->shared_tokens[i] = at_least(tokens, 1);
+        plan->stream[i] = i + 1;
+        plan->stream_shared[i] = draw_chance(d, 1, 3);
+    }
+}
+
+static void draw_shared(struct draws *d, const struct prop_case *c, struct contents_plan *plan,
+                        struct request *q)
+{
+    int64_t which = draw_below(d, plan->groups);
+    int64_t tokens = plan->shared_tokens[which];
+    if (draw_chance(d, 1, 8)) {
+        tokens = 1 + draw_below(d, tokens);
+    }
+    q->shared_prompt = (uint32_t)which;
+    q->shared_tokens = (uint32_t)tokens;
+    int64_t behind = draw_below(d, 2 * c->engine.block_size + 2);
+    q->prompt_tokens = (uint32_t)(tokens + (draw_chance(d, 3, 4) ? behind : 0));
+}
+
+/* A turn of a stream: goes on behind all it has; or says again the last prompt, or part of it all;
+ * perhaps at once with the request before. */
+static void draw_stream(struct draws *d, struct prop_case *c, struct contents_plan *plan, size_t i)
+{
+    struct request *q = &c->requests[i];
+    int64_t which = draw_below(d, plan->groups);
+    int64_t size = c->engine.block_size;
+    int64_t *tokens = &plan->stream_tokens[which];
+    int64_t more = 1 + draw_below(d, size * plan->longer);
+    int64_t prompt = *tokens + more;
+    if (*tokens > STREAM_TOKENS_MAX) {
+        plan->stream[which] += GROUPS;
+        *tokens = 0;
+        prompt = more;
+    } else if (*tokens > 0 && draw_chance(d, 1, 4)) {
+        prompt = 1 + draw_below(d, *tokens);
+    } else if (*tokens > 0 && draw_chance(d, plan->again, 4)) {
+        prompt = plan->stream_prompt[which];
+        if (draw_chance(d, 1, 2)) {
+            q->arrival_ps = c->requests[i - 1].arrival_ps;
+        }
+    }
+    if (draw_chance(d, 1, 4)) {
+        prompt = size * naive_blocks(prompt, size);
+    }
+    if (plan->stream_shared[which] && !draw_chance(d, 1, 10)) {
+        q->shared_prompt = (uint32_t)which;
+        q->shared_tokens = (uint32_t)at_most(plan->shared_tokens[which], prompt);
+    }
+    q->stream = plan->stream[which];
+    q->prompt_tokens = (uint32_t)prompt;
+    plan->stream_prompt[which] = prompt;
+    *tokens = at_least(*tokens, prompt + q->output_tokens);
+}
+
+/* A way down the tree from its root, mostly along the first branch. */
+static void draw_hashes(struct draws *d, struct contents_plan *plan, struct request *q)
+{
+    int64_t size = plan->hash_block;
+    int64_t prompt = size * draw_below(d, 5);
+    prompt += PICK(d, 0, 0, 1, -1, size / 2, size / 4);
+    q->prompt_tokens = (uint32_t)at_least(prompt, 1);
+    int64_t named = q->prompt_tokens;
+    named += draw_chance(d, 1, 2) ? q->output_tokens : 0;
+    int64_t count = at_most(named / size, STREAM_TOKENS_MAX / size + 1);
+    if (draw_chance(d, 1, 6)) {
+        count = draw_below(d, count + 1);
+    }
+    q->hashes = prop_hashes((uint32_t)size, (uint32_t)count, NULL);
+    uint64_t id = 0;
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t branch = 1 + (draw_chance(d, 1, 6) ? (uint64_t)draw_below(d, 2) : 0);
+        id = plan->tree ? 3 * id + branch : branch;
+        q->hashes->ids[i] = id;
+    }
+    if (draw_chance(d, 1, 8)) {
+        q->stream = 1; /* says nothing, where there are hashes */
+    }
+}
+
+/* The turn after the one it waits for: all of that, and more. */
+static void follow(struct draws *d, struct prop_case *c, const struct naive_link *link)
+{
+    struct request *q = &c->requests[link->id];
+    const struct request *before = &c->requests[link->after];
+    int64_t tokens = (int64_t)before->prompt_tokens + before->output_tokens;
+    if (before->stream != 0 && !before->hashes && !q->hashes && tokens <= STREAM_TOKENS_MAX) {
+        q->stream = before->stream;
+        q->shared_prompt = before->shared_prompt;
+        q->shared_tokens = before->shared_tokens;
+        q->prompt_tokens = (uint32_t)(tokens + 1 + draw_below(d, c->engine.block_size));
+    }
+}
+
+/* Prefix caching, and prompts to hit. */
+static void draw_contents(struct draws *d, struct prop_case *c, bool herd)
+{
+    struct contents_plan plan = {0};
+    c->engine.enable_prefix_caching = true;
+    if (herd) {
+        draw_herd(d, c);
+    }
+    draw_plan(d, c, &plan);
+    if (herd) {
+        plan.contents = CONTENTS_STREAM;
+        plan.strange = 6;
+        plan.longer = 40;
+        plan.again = 3;
+    }
+    for (size_t i = 0; i < c->request_count; i++) {
+        enum contents contents = plan.contents;
+        if (contents == CONTENTS_ANY || draw_chance(d, plan.strange, 10)) {
+            contents = (enum contents)draw_below(d, CONTENTS_ANY);
+        }
+        if (contents == CONTENTS_SHARED) {
+            draw_shared(d, c, &plan, &c->requests[i]);
+        } else if (contents == CONTENTS_STREAM) {
+            draw_stream(d, c, &plan, i);
+        } else if (contents == CONTENTS_HASHES) {
+            draw_hashes(d, &plan, &c->requests[i]);
+        }
+    }
+    for (size_t i = 0; i < c->link_count; i++) {
+        if (draw_chance(d, 2, 3)) {
+            follow(d, c, &c->links[i]);
+        }
+    }
+}
+
+/* Tokens of the longest request, all of them or those it stores. */
+static int64_t longest(const struct prop_case *c, bool stored)
+{
+    int64_t most = 1;
+    for (size_t i = 0; i < c->request_count; i++) {
+        int64_t tokens = (int64_t)c->requests[i].prompt_tokens + c->requests[i].output_tokens;
+        most = at_least(most, tokens - (stored && c->requests[i].output_tokens > 0));
+    }
+    return most;
+}
+
 /* Limits that depend on the lengths. */
 static void draw_limits(struct draws *d, struct prop_case *c)
 {
-    int64_t longest = 1;
-    int64_t stored = 1;
-    for (size_t i = 0; i < c->request_count; i++) {
-        int64_t tokens = (int64_t)c->requests[i].prompt_tokens + c->requests[i].output_tokens;
-        longest = at_least(longest, tokens);
-        stored = at_least(stored, tokens - (c->requests[i].output_tokens > 0));
-    }
-    int64_t need = naive_blocks(stored, c->engine.block_size);
+    int64_t need = naive_blocks(longest(c, true), c->engine.block_size);
     c->engine.num_gpu_blocks = PICK(d, NAIVE_UNLIMITED, NAIVE_UNLIMITED, need, need, need, need + 1,
                                     need + 1, need + need / 4, need + need / 2, 2 * need,
                                     at_least(need - 1, 1), at_least(need / 2, 1));
     if (draw_chance(d, 1, 8)) {
-        c->engine.max_model_len = at_least(longest - draw_below(d, 3), 1);
+        c->engine.max_model_len = at_least(longest(c, false) - draw_below(d, 3), 1);
     }
 }
 
@@ -354,13 +542,15 @@ static uint64_t draw_alive(struct draws *d, const struct naive_result *result, i
 static void insert_probe(struct draws *d, struct prop_case *c, int64_t t,
                          const struct naive_result *result)
 {
-    const struct request *like = &c->requests[draw_below(d, (int64_t)c->request_count)];
+    struct request like = c->requests[draw_below(d, (int64_t)c->request_count)];
     int64_t what = draw_below(d, 7);
     switch (what) {
     case 0:
     case 1:
     case 2:
-        insert_request(c, t, like->prompt_tokens, like->output_tokens, like->priority);
+        like.arrival_ps = t;
+        like.hashes = prop_hashes_copy(like.hashes);
+        insert_request(c, like);
         break;
     case 3:
     case 4:
@@ -424,7 +614,18 @@ struct prop_case *prop_case_generate(uint64_t seed)
     draw_step(&d, &c->step);
     int64_t window_ps = draw_requests(&d, c);
     draw_links(&d, c);
+    /* From draws of their own: cases without caching are what they would be without these. */
+    struct draws extra = {.key = rng_key(seed, 0, RNG_TEST, 8)};
+    bool caching = draw_chance(&extra, 1, 2);
+    bool herd = caching && draw_chance(&extra, 1, 5);
+    if (caching) {
+        draw_contents(&extra, c, herd);
+    }
     draw_limits(&d, c);
+    if (herd) {
+        int64_t need = naive_blocks(longest(c, true), c->engine.block_size);
+        c->engine.num_gpu_blocks = need + PICK(&extra, 0, 0, 1, 2, need / 4);
+    }
     draw_events(&d, c, window_ps);
     draw_probes(&d, c);
     draw_cut(&d, c, window_ps);
@@ -440,11 +641,31 @@ static void *array_copy(const void *items, size_t count, size_t size)
     return copy;
 }
 
+struct token_hashes *prop_hashes(uint32_t block_tokens, uint32_t count, const uint64_t *ids)
+{
+    struct token_hashes *hashes = memory_alloc(sizeof(*hashes) + count * sizeof(hashes->ids[0]));
+    hashes->pool = NULL;
+    hashes->count = count;
+    hashes->block_tokens = block_tokens;
+    for (uint32_t i = 0; i < count; i++) {
+        hashes->ids[i] = ids ? ids[i] : 0;
+    }
+    return hashes;
+}
+
+struct token_hashes *prop_hashes_copy(const struct token_hashes *hashes)
+{
+    return hashes ? prop_hashes(hashes->block_tokens, hashes->count, hashes->ids) : NULL;
+}
+
 struct prop_case *prop_case_copy(const struct prop_case *c)
 {
     struct prop_case *copy = memory_alloc(sizeof(*copy));
     *copy = *c;
     copy->requests = array_copy(c->requests, c->request_count, sizeof(*c->requests));
+    for (size_t i = 0; i < c->request_count; i++) {
+        copy->requests[i].hashes = prop_hashes_copy(c->requests[i].hashes);
+    }
     copy->cancels = array_copy(c->cancels, c->cancel_count, sizeof(*c->cancels));
     copy->links = array_copy(c->links, c->link_count, sizeof(*c->links));
     copy->drains = array_copy(c->drains, c->drain_count, sizeof(*c->drains));
@@ -456,6 +677,9 @@ struct prop_case *prop_case_copy(const struct prop_case *c)
 void prop_case_free(struct prop_case *c)
 {
     if (c) {
+        for (size_t i = 0; i < c->request_count; i++) {
+            free(c->requests[i].hashes);
+        }
         free(c->requests);
         free(c->cancels);
         free(c->links);

@@ -38,7 +38,7 @@ struct prop_case {
     struct prop_step step;
     uint32_t replicas;
     enum naive_router router; /* not NAIVE_CALLBACK */
-    struct request *requests; /* owned; id = index */
+    struct request *requests; /* owned, their hashes too (prop_hashes); id = index */
     size_t request_count;
     struct naive_cancel *cancels; /* owned */
     size_t cancel_count;
@@ -50,6 +50,13 @@ struct prop_case {
     size_t gauge_count;
     int64_t cut_ps; /* 0: none, everything is served to its end */
 };
+
+/* What a request's tokens are, by itself: of no pool, freed with free(). ids: NULL for zeros. */
+struct token_hashes *prop_hashes(uint32_t block_tokens, uint32_t count, const uint64_t *ids);
+struct token_hashes *prop_hashes_copy(const struct token_hashes *hashes);
+#define PROP_HASHES(block_tokens, ...)                                                             \
+    prop_hashes(block_tokens, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t),          \
+                (const uint64_t[]){__VA_ARGS__})
 
 /* create/free on the heap. */
 struct prop_case *prop_case_generate(uint64_t seed);

@@ -36,8 +36,9 @@ static void print_parameters(const struct prop_case *c, FILE *out)
     print_limit(out, "num_gpu_blocks", e->num_gpu_blocks);
     print_limit(out, "max_model_len", e->max_model_len);
     print_limit(out, "max_queue", e->max_queue);
-    fprintf(out, ", .enable_chunked_prefill = %s, .by_priority = %s},\n",
+    fprintf(out, ", .enable_chunked_prefill = %s, .by_priority = %s",
             e->enable_chunked_prefill ? "true" : "false", e->by_priority ? "true" : "false");
+    fprintf(out, ", .enable_prefix_caching = %s},\n", e->enable_prefix_caching ? "true" : "false");
     fprintf(out, "    .step = {.kind = %s, .base_ps = %" PRId64, step_kind_names[s->kind],
             s->base_ps);
     fprintf(out, ", .per_token_ps = %" PRId64 ", .per_kv_ps = %" PRId64, s->per_token_ps,
@@ -90,6 +91,27 @@ static void print_events(const struct prop_case *c, FILE *out)
     }
 }
 
+/* What its tokens are, as far as it says something. */
+static void print_contents(const struct request *r, FILE *out)
+{
+    if (r->shared_tokens > 0) {
+        fprintf(out, ", .shared_prompt = %" PRIu32 ", .shared_tokens = %" PRIu32, r->shared_prompt,
+                r->shared_tokens);
+    }
+    if (r->stream != 0) {
+        fprintf(out, ", .stream = %" PRIu64, r->stream);
+    }
+    if (r->hashes && r->hashes->count == 0) {
+        fprintf(out, ", .hashes = prop_hashes(%" PRIu32 ", 0, NULL)", r->hashes->block_tokens);
+    } else if (r->hashes) {
+        fprintf(out, ", .hashes = PROP_HASHES(%" PRIu32, r->hashes->block_tokens);
+        for (uint32_t i = 0; i < r->hashes->count; i++) {
+            fprintf(out, ", %" PRIu64, r->hashes->ids[i]);
+        }
+        fprintf(out, ")");
+    }
+}
+
 void prop_case_print(const struct prop_case *c, FILE *out)
 {
     fprintf(out, "/* generated with PROP_SEED=%" PRIu64 " PROP_COUNT=1 */\n", c->seed);
@@ -101,8 +123,10 @@ void prop_case_print(const struct prop_case *c, FILE *out)
         fprintf(out, "        {.id = %" PRIu64 ", .arrival_ps = %" PRId64, r->id, r->arrival_ps);
         fprintf(out,
                 ", .prompt_tokens = %" PRIu32 ", .output_tokens = %" PRIu32 ", .priority = %" PRId32
-                ", .session = -1},\n",
+                ", .session = -1",
                 r->prompt_tokens, r->output_tokens, r->priority);
+        print_contents(r, out);
+        fprintf(out, "},\n");
     }
     fprintf(out, "    },\n");
     print_events(c, out);
@@ -120,9 +144,25 @@ struct shrinker {
     uint32_t tries;
 };
 
+/* What contents say goes no further than the request. */
+static void fit_contents(struct prop_case *c)
+{
+    for (size_t i = 0; i < c->request_count; i++) {
+        struct request *r = &c->requests[i];
+        if (r->shared_tokens > r->prompt_tokens) {
+            r->shared_tokens = r->prompt_tokens;
+        }
+        if (r->hashes) {
+            uint32_t full = (r->prompt_tokens + r->output_tokens) / r->hashes->block_tokens;
+            r->hashes->count = r->hashes->count < full ? r->hashes->count : full;
+        }
+    }
+}
+
 /* Keeps the candidate when it still fails; owns it either way. */
 static bool shrink_try(struct shrinker *s, struct prop_case *candidate)
 {
+    fit_contents(candidate);
     if (s->tries < SHRINK_TRIES_MAX) {
         s->tries++;
         if (s->fails(candidate, s->self)) {
@@ -146,6 +186,9 @@ static void array_cut(void *items, size_t *count, size_t from, size_t n, size_t 
  * one of them comes at its time in the list instead. */
 static void drop_requests(struct prop_case *c, size_t from, size_t n)
 {
+    for (size_t i = from; i < from + n; i++) {
+        free(c->requests[i].hashes);
+    }
     array_cut(c->requests, &c->request_count, from, n, sizeof(*c->requests));
     for (size_t i = 0; i < c->request_count; i++) {
         c->requests[i].id = i;
@@ -307,6 +350,66 @@ static bool no_priority(struct prop_case *c)
     c->engine.by_priority = false;
     return change;
 }
+static bool no_caching(struct prop_case *c)
+{
+    bool change = c->engine.enable_prefix_caching;
+    c->engine.enable_prefix_caching = false;
+    return change;
+}
+/* Each for one request; the functions for all of them follow. */
+static bool drop_shared(struct request *r)
+{
+    bool change = r->shared_tokens > 0;
+    r->shared_tokens = r->shared_prompt = 0;
+    return change;
+}
+static bool drop_stream(struct request *r)
+{
+    bool change = r->stream != 0;
+    r->stream = 0;
+    return change;
+}
+static bool drop_hashes(struct request *r)
+{
+    bool change = r->hashes != NULL;
+    free(r->hashes);
+    r->hashes = NULL;
+    return change;
+}
+static bool drop_last_hash(struct request *r)
+{
+    bool change = r->hashes && r->hashes->count > 0;
+    if (change) {
+        r->hashes->count--;
+    }
+    return change;
+}
+static bool drop_shared_token(struct request *r)
+{
+    bool change = r->shared_tokens > 1;
+    r->shared_tokens -= change;
+    return change;
+}
+static bool drop_of_all(struct prop_case *c, bool (*drop)(struct request *))
+{
+    bool change = false;
+    for (size_t i = 0; i < c->request_count; i++) {
+        change |= drop(&c->requests[i]);
+    }
+    return change;
+}
+static bool no_shared(struct prop_case *c)
+{
+    return drop_of_all(c, drop_shared);
+}
+static bool no_streams(struct prop_case *c)
+{
+    return drop_of_all(c, drop_stream);
+}
+static bool no_hashes(struct prop_case *c)
+{
+    return drop_of_all(c, drop_hashes);
+}
 static bool equal_priorities(struct prop_case *c)
 {
     bool change = false;
@@ -426,6 +529,7 @@ static bool half_scale(struct prop_case *c)
         change |= c->requests[i].prompt_tokens > 1 || c->requests[i].output_tokens > 1;
         c->requests[i].prompt_tokens = (c->requests[i].prompt_tokens + 1) / 2;
         c->requests[i].output_tokens = (c->requests[i].output_tokens + 1) / 2;
+        c->requests[i].shared_tokens = (c->requests[i].shared_tokens + 1) / 2;
     }
     if (c->engine.num_gpu_blocks != NAIVE_UNLIMITED) {
         c->engine.num_gpu_blocks = (c->engine.num_gpu_blocks + 1) / 2;
@@ -442,11 +546,12 @@ static bool large_budget(struct prop_case *c)
 static bool shrink_features(struct shrinker *s)
 {
     static bool (*const simplify[])(struct prop_case *) = {
-        one_replica,    fewer_replicas,  simple_router, no_queue_limit,   no_length_limit,
-        no_block_limit, chunked_prefill, no_priority,   equal_priorities, constant_step,
-        no_window,      no_cut,          tiny_step,     start_at_once,    short_thoughts,
-        fewer_seqs,     single_blocks,   tight_blocks,  half_blocks,      half_scale,
-        unit_prompts,   large_budget};
+        no_caching,      no_hashes,     no_streams,       no_shared,       one_replica,
+        fewer_replicas,  simple_router, no_queue_limit,   no_length_limit, no_block_limit,
+        chunked_prefill, no_priority,   equal_priorities, constant_step,   no_window,
+        no_cut,          tiny_step,     start_at_once,    short_thoughts,  fewer_seqs,
+        single_blocks,   tight_blocks,  half_blocks,      half_scale,      unit_prompts,
+        large_budget};
     bool any = false;
     for (size_t i = 0; i < sizeof(simplify) / sizeof(*simplify); i++) {
         struct prop_case *candidate = prop_case_copy(s->best);
@@ -471,6 +576,22 @@ static bool shrink_length(struct shrinker *s, size_t i, bool output, uint32_t to
     return shrink_try(s, candidate);
 }
 
+static bool shrink_contents(struct shrinker *s, size_t i)
+{
+    static bool (*const drops[])(struct request *) = {drop_hashes, drop_stream, drop_shared,
+                                                      drop_last_hash, drop_shared_token};
+    bool any = false;
+    for (size_t k = 0; k < sizeof(drops) / sizeof(*drops); k++) {
+        struct prop_case *candidate = prop_case_copy(s->best);
+        if (drops[k](&candidate->requests[i])) {
+            any |= shrink_try(s, candidate);
+        } else {
+            prop_case_free(candidate);
+        }
+    }
+    return any;
+}
+
 static bool shrink_lengths(struct shrinker *s)
 {
     bool any = false;
@@ -483,6 +604,7 @@ static bool shrink_lengths(struct shrinker *s)
             uint32_t now = output ? r->output_tokens : r->prompt_tokens;
             any |= now > 0 && shrink_length(s, i, output, now - 1);
         }
+        any |= shrink_contents(s, i);
         int64_t earlier_ps = i > 0 ? s->best->requests[i - 1].arrival_ps : 0;
         if (s->best->requests[i].arrival_ps > earlier_ps) {
             struct prop_case *candidate = prop_case_copy(s->best);

@@ -41,6 +41,31 @@ enum counter {
     CENTRAL_PREEMPTED,
     LONG_OUTPUT,
     CUT_IN_FLIGHT,
+    CACHING,
+    HIT_FREE,
+    HIT_HELD,
+    HIT_IN_PASS,
+    HIT_PART,
+    HIT_CAPPED,
+    HIT_SHARED,
+    HIT_HASHED,
+    HIT_STREAM,
+    HIT_OUTPUT,
+    HIT_OWN,
+    HIT_OF_LATER,
+    EVICTED,
+    EVICTED_AND_HIT,
+    DUPLICATE,
+    OVERTAKEN,
+    BEHIND_PRIVATE,
+    UNPUBLISHED,
+    NEED_SHRUNK,
+    NEED_GROWN,
+    CACHING_NOT_CHUNKED,
+    CACHING_CENTRAL,
+    CACHING_WINDOW,
+    CACHING_CANCELLED,
+    CACHING_LINKED,
     COUNTERS
 };
 
@@ -83,6 +108,31 @@ static const struct {
     [CENTRAL_PREEMPTED] = {"central queue with preemptions", 20},
     [LONG_OUTPUT] = {"output of more than 700 tokens", 30},
     [CUT_IN_FLIGHT] = {"cut with requests in flight", 50},
+    [CACHING] = {"prefix caching", 400},
+    [HIT_FREE] = {"hits of free blocks", 150},
+    [HIT_HELD] = {"hits of held blocks", 120},
+    [HIT_IN_PASS] = {"hits of blocks published in the same pass", 50},
+    [HIT_PART] = {"hits that end where the cached chain goes on otherwise", 70},
+    [HIT_CAPPED] = {"hits of all but the last block of a prompt", 80},
+    [HIT_SHARED] = {"hits of a shared prompt", 80},
+    [HIT_HASHED] = {"hits of hashes", 50},
+    [HIT_STREAM] = {"hits of a stream", 100},
+    [HIT_OUTPUT] = {"hits of another's outputs", 60},
+    [HIT_OWN] = {"hits of own blocks after a preemption", 40},
+    [HIT_OF_LATER] = {"hits of a later request's blocks", 40},
+    [EVICTED] = {"evictions of what could be hit", 120},
+    [EVICTED_AND_HIT] = {"evictions and hits", 120},
+    [DUPLICATE] = {"full blocks that are cached already", 120},
+    [OVERTAKEN] = {"the same, from a later request", 50},
+    [BEHIND_PRIVATE] = {"full blocks behind a private one", 60},
+    [UNPUBLISHED] = {"published and taken back", 3},
+    [NEED_SHRUNK] = {"a head whose need shrinks while it waits for blocks", 12},
+    [NEED_GROWN] = {"a head whose need grows while it waits for blocks", 12},
+    [CACHING_NOT_CHUNKED] = {"hits, chunked prefill off", 25},
+    [CACHING_CENTRAL] = {"hits, central queue of several replicas", 30},
+    [CACHING_WINDOW] = {"hits, with a window", 40},
+    [CACHING_CANCELLED] = {"hits by a request that is cancelled", 30},
+    [CACHING_LINKED] = {"hits by a request of a closed loop", 70},
 };
 
 /* What happened on the replicas, as the iterations tell it. */
@@ -209,10 +259,49 @@ static void cover_engine(const struct prop_case *c, const struct naive_result *r
         c->router == NAIVE_CENTRAL_QUEUE && c->replicas > 1 && r->preemptions > 0;
 }
 
+static void cover_caching(const struct prop_case *c, const struct naive_result *r, bool *seen)
+{
+    const struct naive_story *s = &r->story;
+    seen[CACHING] = c->engine.enable_prefix_caching;
+    seen[HIT_FREE] = s->hit_free > 0;
+    seen[HIT_HELD] = s->hit_held > 0;
+    seen[HIT_IN_PASS] = s->hit_in_pass > 0;
+    seen[HIT_PART] = s->hit_part > 0;
+    seen[HIT_CAPPED] = s->hit_capped > 0;
+    seen[HIT_SHARED] = s->hit_kind[NAIVE_SHARED] > 0;
+    seen[HIT_HASHED] = s->hit_kind[NAIVE_HASHED] > 0;
+    seen[HIT_STREAM] = s->hit_kind[NAIVE_STREAM] > 0;
+    seen[HIT_OUTPUT] = s->hit_output > 0;
+    seen[HIT_OWN] = s->hit_own > 0;
+    seen[HIT_OF_LATER] = s->hit_later > 0;
+    seen[EVICTED] = s->evicted > 0;
+    seen[EVICTED_AND_HIT] = s->evicted > 0 && r->hit_tokens > 0;
+    seen[DUPLICATE] = s->duplicates > 0;
+    seen[OVERTAKEN] = s->overtaken > 0;
+    seen[BEHIND_PRIVATE] = s->behind_private > 0;
+    seen[UNPUBLISHED] = s->unpublished > 0;
+    seen[NEED_SHRUNK] = s->shrunk > 0;
+    seen[NEED_GROWN] = s->grown > 0;
+    if (r->hit_tokens > 0) {
+        seen[CACHING_NOT_CHUNKED] = seen[NOT_CHUNKED];
+        seen[CACHING_CENTRAL] = c->router == NAIVE_CENTRAL_QUEUE && c->replicas > 1;
+        seen[CACHING_WINDOW] = seen[WINDOW];
+    }
+    for (size_t i = 0; i < r->record_count; i++) {
+        seen[CACHING_CANCELLED] |=
+            r->records[i].outcome == OUTCOME_CANCELLED && r->records[i].cached_tokens > 0;
+    }
+    for (size_t i = 0; i < c->link_count; i++) {
+        const struct request_record *linked = record_of(r, c->links[i].id);
+        seen[CACHING_LINKED] |= linked != NULL && linked->cached_tokens > 0;
+    }
+}
+
 static void cover(const struct prop_case *c, const struct naive_result *r,
                   const struct story *story, bool *seen)
 {
     cover_engine(c, r, seen);
+    cover_caching(c, r, seen);
     for (size_t i = 0; i < r->record_count; i++) {
         cover_record(c, &r->records[i], story, seen);
         for (size_t j = 0; j < i; j++) {

@@ -1,14 +1,9 @@
-/* The naive engine against cases computed by hand, queueing theory and conservation laws; the
- * shrinker and the step model with corners against what they promise. */
+/* The naive engine against cases computed by hand. */
 #include <check.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/base/arena.h"
-#include "sim/base/moments.h"
 #include "sim/base/obs.h"
-#include "sim/base/rng.h"
 #include "tests/prop/support_kink.h"
 #include "tests/prop/support_naive.h"
 #include "tests/prop/support_scenario_gen.h"
@@ -579,225 +574,315 @@ START_TEST(test_cut)
 }
 END_TEST
 
-/* M/D/1, rate 7, service 0.1 s: mean wait 0.116667 s (Pollaczek-Khinchine). */
-START_TEST(test_md1)
+/* ---- prefix caching ---- */
+
+/* Requests one after the other, and what each hits. */
+static void expect_cached(const struct naive_config *c, const uint32_t *cached, size_t count)
 {
-    enum { RUNS = 20, REQUESTS = 20000, SKIPPED = REQUESTS / 20 };
+    struct naive_result *r = naive_run(c);
+    for (size_t i = 0; i < count; i++) {
+        const struct request_record *record = record_of(r, i);
+        ck_assert_uint_eq(record->cached_tokens, cached[i]);
+        ck_assert_uint_eq(record->computed_tokens, record->request.prompt_tokens - cached[i]);
+        ck_assert_uint_eq(record->recomputed_tokens, 0);
+    }
+    naive_free(r);
+}
+
+/* Acceptance T05: 64 tokens, the same, one more, 40 of them and 30 others; whole and in chunks of
+ * 20; named by hashes and as a shared prompt. */
+START_TEST(test_prefix_arithmetic)
+{
     struct naive_engine e = engine_default();
-    e.max_num_seqs = 1;
-    struct moments waits_s;
-    moments_init(&waits_s);
-    struct request *q = calloc(REQUESTS, sizeof(*q));
-    for (uint32_t run = 0; run < RUNS; run++) {
-        uint64_t key = rng_key(1, run, RNG_TEST, 1);
-        double now_s = 0;
-        for (size_t i = 0; i < REQUESTS; i++) {
-            now_s -= log(rng_unit_open(rng_draw(key, i, 0).a)) / 7;
-            q[i] = ask(time_from_seconds(now_s), 1, 1);
-        }
-        struct kink_config kink;
-        struct step_model model;
-        struct naive_config c = config_constant(100 * MS, e, q, REQUESTS, &kink, &model);
+    e.max_num_seqs = 20;
+    e.enable_prefix_caching = true;
+    struct token_hashes *one = PROP_HASHES(16, 1, 2, 3, 4);
+    struct token_hashes *other = PROP_HASHES(16, 1, 2, 5, 6);
+    struct request hashed[] = {ask(0, 64, 1), ask(1000, 64, 1), ask(2000, 65, 1), ask(3000, 70, 1)};
+    struct request shared[4];
+    memcpy(shared, hashed, sizeof(shared));
+    for (size_t i = 0; i < 4; i++) {
+        hashed[i].hashes = i < 3 ? one : other;
+        shared[i].shared_tokens = i < 3 ? 64 : 40;
+    }
+    const uint32_t cached[] = {0, 48, 64, 32};
+    for (int chunk = 0; chunk < 2; chunk++) {
+        e.max_num_batched_tokens = chunk ? 20 : 2048;
+        struct naive_config c = CONFIG(10, e, hashed);
+        expect_cached(&c, cached, 4);
         struct naive_result *r = naive_run(&c);
-        double sum_s = 0;
-        for (size_t i = SKIPPED; i < REQUESTS; i++) {
-            sum_s += time_seconds(r->records[i].admitted_ps - r->records[i].request.arrival_ps);
+        ck_assert_uint_eq(r->lookups, 4);
+        ck_assert_uint_eq(r->hit_tokens, 144);
+        ck_assert_uint_eq(r->lookup_tokens, 263);
+        ck_assert_uint_eq(r->prefill_tokens, 263 - 144);
+        naive_free(r);
+        c = CONFIG(10, e, shared);
+        expect_cached(&c, cached, 4);
+    }
+    free(one);
+    free(other);
+}
+END_TEST
+
+/* Equal numbers of different kinds, equal hashes behind others, and a stream behind another shared
+ * prompt, or more of it: nothing in common. Without caching nothing anyway. */
+START_TEST(test_prefix_contents)
+{
+    struct naive_engine e = engine_default();
+    e.block_size = 4;
+    e.enable_prefix_caching = true;
+    struct token_hashes *a = PROP_HASHES(8, 1, 1);
+    struct token_hashes *b = PROP_HASHES(8, 2, 1);
+    struct request q[11];
+    for (size_t i = 0; i < 11; i++) {
+        q[i] = ask((int64_t)i * 1000, 17, 1);
+    }
+    q[0].stream = q[1].stream = 1;
+    q[2].hashes = a;
+    q[3].hashes = b;
+    q[4].hashes = a; /* 16, as named by 2 */
+    q[5].shared_prompt = q[6].shared_prompt = 1;
+    q[5].shared_tokens = 17;
+    q[6].shared_tokens = 7; /* 4 of 5's; its own from 4 on */
+    q[6].stream = q[7].stream = q[8].stream = 1;
+    q[7].shared_tokens = 7; /* of prompt 0 */
+    q[8].shared_prompt = 1;
+    q[8].shared_tokens = 6; /* 4 of 5's; the stream is another */
+    q[9] = q[6];
+    q[9].arrival_ps = 9000; /* 16, as said by 6 */
+    struct naive_config c = CONFIG(10, e, q);
+    expect_cached(&c, (const uint32_t[]){0, 16, 0, 0, 16, 0, 4, 0, 4, 16, 0}, 11);
+    c.engine.enable_prefix_caching = false;
+    expect_cached(&c, (const uint32_t[11]){0}, 11);
+    free(a);
+    free(b);
+}
+END_TEST
+
+/* A conversation: the first turn stores 4 + 5 − 1 tokens, which the second finds; with an output
+ * fewer its second block is not full. One token is always computed. */
+START_TEST(test_prefix_outputs)
+{
+    struct naive_engine e = engine_default();
+    e.block_size = 4;
+    e.enable_prefix_caching = true;
+    struct request q[] = {ask(0, 4, 5), ask(1000, 12, 1), ask(2000, 4, 4), ask(3000, 12, 1),
+                          ask(4000, 8, 1)};
+    q[0].stream = q[1].stream = 1;
+    q[2].stream = q[3].stream = q[4].stream = 2;
+    struct naive_config c = CONFIG(10, e, q);
+    expect_cached(&c, (const uint32_t[]){0, 8, 0, 4, 4}, 5);
+}
+END_TEST
+
+/* Four at once in a batch of 20 tokens: the second hits what the first has just been given; the
+ * third, of other tokens, gets the 12 that are left (2 of its blocks), the fourth starts at 10. It
+ * ends with a block that is a duplicate of the third's: nobody hits it. */
+START_TEST(test_prefix_same_pass)
+{
+    struct naive_engine e = engine_default();
+    e.block_size = 4;
+    e.max_num_seqs = 4;
+    e.max_num_batched_tokens = 20;
+    e.enable_prefix_caching = true;
+    struct request q[] = {ask(0, 4, 1), ask(0, 8, 1), ask(0, 16, 1), ask(0, 16, 1)};
+    q[0].stream = q[1].stream = 1;
+    q[2].stream = q[3].stream = 2;
+    struct naive_config c = CONFIG(10, e, q);
+    int64_t times_ps[] = {5, 15};
+    c.gauge_times_ps = times_ps;
+    c.gauge_count = 2;
+    expect_cached(&c, (const uint32_t[]){0, 4, 0, 12}, 4);
+    struct naive_result *r = naive_run(&c);
+    expect(r, 1, OUTCOME_COMPLETED, 0, 10, 10, 1);
+    expect(r, 2, OUTCOME_COMPLETED, 0, 20, 20, 1);
+    expect(r, 3, OUTCOME_COMPLETED, 10, 20, 20, 1);
+    ck_assert_int_eq(r->gauges[0].kv_blocks, 1 + 1 + 3); /* the first block is held twice */
+    ck_assert_int_eq(r->gauges[1].kv_blocks, 4 + 1);
+    ck_assert_uint_eq(r->story.duplicates, 1);
+    naive_free(r);
+}
+END_TEST
+
+/* Four blocks of four. The first leaves its blocks, tail first; the second takes its tail; the
+ * third finds three of them, and evicts the second's; so the fourth, which says what the second
+ * said, finds nothing and takes, again, a tail. */
+START_TEST(test_prefix_eviction)
+{
+    struct naive_engine e = engine_default();
+    e.block_size = 4;
+    e.num_gpu_blocks = 4;
+    e.enable_prefix_caching = true;
+    struct request q[] = {ask(0, 16, 1), ask(1000, 4, 1), ask(2000, 16, 1), ask(3000, 5, 1),
+                          ask(4000, 16, 1)};
+    q[0].stream = q[2].stream = q[4].stream = 1;
+    q[1].stream = q[3].stream = 2;
+    struct naive_config c = CONFIG(10, e, q);
+    /* After the third the queue holds its blocks 3, 2, 1, 0; the fourth takes 3 and 2. */
+    expect_cached(&c, (const uint32_t[]){0, 0, 12, 0, 8}, 5);
+    struct naive_result *r = naive_run(&c);
+    ck_assert_uint_eq(r->story.evicted, 1 + 1 + 2 + 1); /* the fifth takes 4's tail and its head */
+    naive_free(r);
+}
+END_TEST
+
+/* Four blocks of four. A leaves two that can be hit; B holds one until 1040. C needs three, two of
+ * which are A's: those are not free for the third, but another is. When B holds two, C waits for
+ * its end; D, for which A's blocks are held by then, needs one more and finds one. */
+START_TEST(test_prefix_fit)
+{
+    struct naive_engine e = engine_default();
+    e.block_size = 4;
+    e.num_gpu_blocks = 4;
+    e.enable_prefix_caching = true;
+    struct request q[] = {ask(0, 8, 1), ask(1000, 1, 4), ask(1005, 12, 1), ask(1035, 12, 1)};
+    q[0].stream = q[2].stream = q[3].stream = 1;
+    struct naive_config c = CONFIG(10, e, q);
+    int64_t times_ps[] = {1015, 1025, 1035, 1045};
+    c.gauge_times_ps = times_ps;
+    c.gauge_count = 4;
+    const int64_t blocks[2][4] = {{4, 1, 1, 3}, {2, 2, 2, 4}};
+    for (uint32_t i = 0; i < 2; i++) {
+        q[1].prompt_tokens = 1 + 4 * i;
+        struct naive_result *r = naive_run(&c);
+        int64_t start_ps = i == 0 ? 1010 : 1040;
+        expect(r, 1, OUTCOME_COMPLETED, 1000, 1010, 1040, 4);
+        expect(r, 2, OUTCOME_COMPLETED, start_ps, start_ps + 10, start_ps + 10, 1);
+        expect(r, 3, OUTCOME_COMPLETED, 1040, 1050, 1050, 1);
+        ck_assert_uint_eq(record_of(r, 2)->cached_tokens, 8);
+        ck_assert_uint_eq(record_of(r, 3)->cached_tokens, 8);
+        for (size_t k = 0; k < 4; k++) {
+            ck_assert_int_eq(r->gauges[k].kv_blocks, blocks[i][k]);
         }
-        moments_add(&waits_s, sum_s / (REQUESTS - SKIPPED));
         naive_free(r);
     }
-    free(q);
-    struct interval i = moments_interval(&waits_s, 0.99);
-    printf("M/D/1 mean wait %.6f s, 99 %% interval [%.6f, %.6f], theory 0.116667\n", i.mid, i.low,
-           i.high);
-    ck_assert(i.low <= 0.7 * 0.1 / (2 * 0.3) && 0.7 * 0.1 / (2 * 0.3) <= i.high);
-    ck_assert((i.high - i.low) / 2 < 0.05 * i.mid);
 }
 END_TEST
 
-/* ---- random cases ---- */
-
-static bool conserves_record(const struct prop_case *c, const struct request_record *r)
+/* test_preemption, with caching: B has stored 3 tokens when it goes at 20; its blocks stand in the
+ * queue as 2, 1, 0. A takes 2 and 1 at 20 and 30, ends at 40; B finds its block 0, and computes the
+ * other 3 of its 4 tokens. */
+START_TEST(test_prefix_preemption)
 {
-    bool ok = r->end_ps >= r->request.arrival_ps && r->emitted_tokens <= r->request.output_tokens;
-    ok = ok && (r->first_token_ps != TIME_NONE) == (r->emitted_tokens > 0);
-    ok = ok && r->computed_tokens <= r->request.prompt_tokens;
-    if (r->outcome == OUTCOME_COMPLETED) {
-        ok = ok && r->emitted_tokens == r->request.output_tokens;
-        ok = ok && r->computed_tokens == r->request.prompt_tokens;
-        ok = ok && r->replica < c->replicas && r->admitted_ps >= r->request.arrival_ps;
-    } else {
-        ok = ok && (r->outcome == OUTCOME_CANCELLED || r->admitted_ps == TIME_NONE);
-    }
-    return ok && (r->preemptions > 0 || r->recomputed_tokens == 0);
-}
-
-/* Totals against the sum of the records; Little's law; tokens; limits. True when one is broken. A
- * cut is left out: these hold for what is served to its end. */
-static bool breaks_conservation(const struct prop_case *case_, void *self)
-{
-    (void)self;
-    struct prop_case whole = *case_;
-    const struct prop_case *c = &whole;
-    whole.cut_ps = 0;
-    struct naive_result *r = prop_case_run_naive(c);
-    bool ok = r->record_count == c->request_count;
-    bool *seen = calloc(c->request_count + 1, sizeof(*seen));
-    int128 sojourn_ps = 0;
-    uint64_t first = 0;
-    uint64_t later = 0;
-    uint64_t tokens = 0;
-    int64_t last_ps = 0;
-    for (size_t i = 0; i < r->record_count; i++) {
-        const struct request_record *record = &r->records[i];
-        ok = ok && !seen[record->request.id] && record->end_ps >= last_ps;
-        ok = ok && conserves_record(c, record);
-        seen[record->request.id] = true;
-        last_ps = record->end_ps;
-        sojourn_ps += record->end_ps - record->request.arrival_ps;
-        first += record->emitted_tokens > 0;
-        later += record->emitted_tokens > 1 ? record->emitted_tokens - 1 : 0;
-        tokens += (uint64_t)record->computed_tokens + record->recomputed_tokens;
-    }
-    ok = ok && r->running_ps + r->waiting_ps == sojourn_ps; /* Little */
-    ok = ok && r->ttft.count == first && r->itl.count == later;
-    ok = ok && r->e2e.count == r->outcomes[OUTCOME_COMPLETED];
-    ok = ok && r->prefill_tokens >= tokens &&
-         r->decode_tokens <= r->emitted_tokens + c->cancel_count;
-    ok = ok && (c->cancel_count > 0 || r->prefill_tokens == tokens);
-    ok = ok && r->busy_ps <= (int128)r->end_ps * c->replicas;
-    for (uint32_t i = 0; i < c->replicas; i++) {
-        ok = ok && r->peak_blocks[i] <= c->engine.num_gpu_blocks;
-    }
-    free(seen);
+    struct naive_engine e = engine_default();
+    e.block_size = 1;
+    e.num_gpu_blocks = 6;
+    e.enable_prefix_caching = true;
+    struct request q[] = {ask(0, 2, 4), ask(0, 2, 4)};
+    struct naive_config c = CONFIG(10, e, q);
+    struct naive_result *r = naive_run(&c);
+    expect(r, 1, OUTCOME_COMPLETED, 0, 10, 60, 4);
+    ck_assert_uint_eq(record_of(r, 1)->preemptions, 1);
+    ck_assert_uint_eq(record_of(r, 1)->cached_tokens, 0);
+    ck_assert_uint_eq(record_of(r, 1)->computed_tokens, 2);
+    ck_assert_uint_eq(record_of(r, 1)->recomputed_tokens, 3);
+    ck_assert_uint_eq(r->hit_tokens, 1);
+    ck_assert_uint_eq(r->lookup_tokens, 2 + 2 + 4);
+    struct digest d;
+    digest_init(&d);
+    digest_event(&d, 1, 0, 0, 2);
+    digest_event(&d, 1, 0, 1, 2);
+    digest_event(&d, 0, 40, 1, UINT64_C(1) << 32 | 4);
+    ck_assert_uint_eq(r->prefix.state, d.state);
     naive_free(r);
-    return !ok;
-}
-
-START_TEST(test_conservation)
-{
-    ck_assert_uint_eq(prop_run("conservation", 300, breaks_conservation, NULL), 0);
 }
 END_TEST
 
-static bool preempts(const struct prop_case *c, void *self)
+/* test_priority_preemption, with caching: A's block of the pass in which it goes was published, and
+ * is taken back. B takes it at 20, then A's blocks 2 and 1; at 50 A finds its block 0, and in front
+ * of it in the queue the last ones of B: it takes three, and one more at 60. */
+START_TEST(test_prefix_taken_back)
 {
-    (void)self;
-    struct naive_result *r = prop_case_run_naive(c);
-    bool found = r->preemptions > 0;
+    struct naive_engine e = engine_default();
+    e.block_size = 1;
+    e.num_gpu_blocks = 6;
+    e.by_priority = true;
+    e.enable_prefix_caching = true;
+    struct request q[] = {ask(0, 2, 4), ask(5, 2, 4)};
+    q[0].priority = 1;
+    struct naive_config c = CONFIG(10, e, q);
+    struct naive_result *r = naive_run(&c);
+    expect(r, 0, OUTCOME_COMPLETED, 0, 10, 70, 4);
+    expect(r, 1, OUTCOME_COMPLETED, 10, 20, 50, 4);
+    ck_assert_uint_eq(r->story.unpublished, 1);
+    ck_assert_uint_eq(r->story.evicted, 2 + 3 + 1);
+    ck_assert_uint_eq(r->hit_tokens, 1);
+    ck_assert_uint_eq(record_of(r, 0)->recomputed_tokens, 3);
     naive_free(r);
-    return found;
-}
-
-/* A fault that is any preemption shrinks to a few short requests and no events; nearly always to
- * two, on one replica with constant steps. */
-START_TEST(test_shrink)
-{
-    enum { CASES = 20 };
-    uint32_t tried = 0;
-    uint32_t smallest = 0;
-    for (uint64_t seed = 1; tried < CASES; seed++) {
-        struct prop_case *c = prop_case_generate(seed);
-        if (preempts(c, NULL)) {
-            struct prop_case *small = prop_case_shrink(c, preempts, NULL);
-            ck_assert(preempts(small, NULL));
-            ck_assert_uint_le(small->request_count, 6);
-            ck_assert_uint_eq(small->cancel_count + small->drain_count + small->gauge_count, 0);
-            smallest += small->request_count == 2 && small->replicas == 1 &&
-                        small->step.kind == PROP_CONSTANT;
-            prop_case_free(small);
-            tried++;
-        }
-        prop_case_free(c);
-    }
-    printf("shrunk to the smallest: %u of %u\n", smallest, tried);
-    ck_assert_uint_ge(smallest, CASES * 3 / 4);
 }
 END_TEST
 
-static bool crashes(const struct prop_case *c, void *self)
+/* Eight blocks of one token, three tokens an iteration. S (priority 1) computes 2 + 2 of its 6 and
+ * goes at 30, when D has four blocks. At 40 T, which says the same and goes first, finds those 4
+ * and computes the other two; S, behind it, finds 5: one more than it ever had. */
+START_TEST(test_prefix_more_again)
 {
-    if (preempts(c, self)) {
-        abort();
+    struct naive_engine e = engine_default();
+    e.block_size = 1;
+    e.num_gpu_blocks = 8;
+    e.max_num_seqs = e.max_num_batched_tokens = 3;
+    e.by_priority = true;
+    e.enable_prefix_caching = true;
+    struct request q[] = {ask(0, 1, 4), ask(1, 6, 1), ask(35, 6, 1)};
+    q[1].priority = 1;
+    q[1].stream = q[2].stream = 1;
+    struct naive_config c = CONFIG(10, e, q);
+    struct naive_result *r = naive_run(&c);
+    const uint32_t counts[3][3] = {{0, 1, 0}, {1, 5, 0}, {4, 2, 0}};
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_uint_eq(record_of(r, i)->cached_tokens, counts[i][0]);
+        ck_assert_uint_eq(record_of(r, i)->computed_tokens, counts[i][1]);
+        ck_assert_uint_eq(record_of(r, i)->recomputed_tokens, counts[i][2]);
     }
-    return false;
-}
-
-/* A crash is a failure of its case, found and shrunk like any other (it prints what it found). */
-START_TEST(test_run_finds_crash)
-{
-    unsetenv("PROP_SEED");
-    unsetenv("PROP_COUNT");
-    ck_assert_uint_eq(prop_run("a crash put in on purpose", 600, crashes, NULL), 1);
-    ck_assert_uint_eq(prop_run("plain failure put in on purpose", 600, preempts, NULL), 1);
+    expect(r, 1, OUTCOME_COMPLETED, 10, 50, 50, 1);
+    expect(r, 2, OUTCOME_COMPLETED, 40, 50, 50, 1);
+    ck_assert_uint_eq(r->hit_tokens, 4 + 5);
+    ck_assert_uint_eq(r->story.hit_more_again, 1);
+    naive_free(r);
 }
 END_TEST
 
-/* The kink's law at iteration k is its law for the batch k iterations later, up to valid_n and not
- * always beyond. */
-START_TEST(test_kink_law)
+/* A cancel in the first iteration: what it was to store can be hit all the same. */
+START_TEST(test_prefix_cancel)
 {
-    uint64_t key = rng_key(1, 0, RNG_TEST, 2);
-    uint32_t finite = 0;
-    uint32_t bends = 0;
-    uint32_t falls = 0;
-    for (uint64_t seed = 1; seed <= 2000; seed++) {
-        struct prop_case *c = prop_case_generate(seed);
-        struct rng_pair a = rng_draw(key, seed, 0);
-        struct step_batch b = {.decodes = a.a % 5, .decode_kv = (int64_t)(a.b % 400)};
-        if (a.a >> 32 & 1 || b.decodes == 0) {
-            int64_t chunk = 1 + (int64_t)((a.a >> 40) % 30);
-            b.prefills = 1;
-            b.prefill_tokens = (uint32_t)chunk;
-            b.prefill_kv = (int64_t)((a.b >> 20) % 100);
-            b.prefill_pairs = chunk * b.prefill_kv + chunk * (chunk + 1) / 2;
-            b.prefill_squares = chunk * chunk;
-            b.prefill_window_growth = b.prefill_tokens;
-            b.prefill_window_squares = b.prefill_squares;
-            b.prefill_window_pairs = b.prefill_pairs;
-        }
-        b.decode_growing = b.decodes / 2;
-        b.decode_window_kv = b.decode_kv / 3;
-        struct step_law law;
-        struct step_law now;
-        if (c->step.kind == PROP_KINK) {
-            kink_type.law(&c->step.kink, &b, &law);
-            ck_assert_uint_ge(law.valid_n, 1);
-            falls += law.slope_ps < 0;
-            for (uint32_t k = 0; k < law.valid_n && k < 500; k++) {
-                struct step_batch later = step_batch_advance(b, k);
-                kink_type.law(&c->step.kink, &later, &now);
-                ck_assert_int_eq(now.base_ps, law.base_ps + law.slope_ps * k);
-            }
-            if (law.valid_n < UINT32_MAX) {
-                struct step_batch later = step_batch_advance(b, law.valid_n);
-                kink_type.law(&c->step.kink, &later, &now);
-                finite++;
-                bends += now.base_ps != law.base_ps + law.slope_ps * (int64_t)law.valid_n;
-            }
-        }
-        prop_case_free(c);
-    }
-    printf("kink: %u finite laws, %u bend right after, %u fall\n", finite, bends, falls);
-    ck_assert(finite >= 100 && bends >= 50 && falls >= 10);
+    struct naive_engine e = engine_default();
+    e.block_size = 4;
+    e.enable_prefix_caching = true;
+    struct request q[] = {ask(0, 8, 3), ask(6, 9, 1)};
+    q[0].stream = q[1].stream = 7;
+    struct naive_cancel cancels[] = {{5, 0}};
+    struct naive_config c = CONFIG(10, e, q);
+    c.cancels = cancels;
+    c.cancel_count = 1;
+    struct naive_result *r = naive_run(&c);
+    ck_assert_uint_eq(record_of(r, 0)->computed_tokens, 0);
+    ck_assert_uint_eq(record_of(r, 1)->cached_tokens, 8);
+    expect(r, 1, OUTCOME_COMPLETED, 10, 20, 20, 1);
+    naive_free(r);
 }
 END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {
+    const TTest *const rules[] = {
         test_never_idle,    test_thousand_at_once, test_token_times,
         test_blocks,        test_preemption,       test_preempts_itself,
         test_chunking,      test_unservable,       test_preempted_goes_first,
         test_refused,       test_cancel,           test_routers,
         test_central_queue, test_priority_queue,   test_priority_preemption,
-        test_window,        test_closed_loop,      test_cut,
-        test_md1,           test_conservation,     test_shrink,
-        test_kink_law,      test_run_finds_crash};
+        test_window,        test_closed_loop,      test_cut};
+    const TTest *const prefix[] = {test_prefix_arithmetic, test_prefix_contents,
+                                   test_prefix_outputs,    test_prefix_same_pass,
+                                   test_prefix_eviction,   test_prefix_fit,
+                                   test_prefix_preemption, test_prefix_taken_back,
+                                   test_prefix_more_again, test_prefix_cancel};
     TCase *tcase = tcase_create("naive");
     tcase_set_timeout(tcase, 120);
-    for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
-        tcase_add_test(tcase, tests[i]);
+    for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
+        tcase_add_test(tcase, rules[i]);
+    }
+    for (size_t i = 0; i < sizeof(prefix) / sizeof(*prefix); i++) {
+        tcase_add_test(tcase, prefix[i]);
     }
     Suite *suite = suite_create("naive");
     suite_add_tcase(suite, tcase);
