@@ -715,7 +715,8 @@ static void metrics_take(void *self, const struct obs *obs)
 
 struct obs_sink metrics_sink(struct metrics *m)
 {
-    return (struct obs_sink){.take = metrics_take, .self = m};
+    /* All of them but OBS_PREFIX: what was cached comes with the records. */
+    return (struct obs_sink){.take = metrics_take, .self = m, .kinds = (1u << OBS_PREFIX) - 1};
 }
 
 /* --- edges --------------------------------------------------------------------------------------
