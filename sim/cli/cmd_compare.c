@@ -354,8 +354,8 @@ static void verdict_print(const struct compare *compare, FILE *out)
                 compare->count, text_count(first->requests).s, text_count(first->prompt_tokens).s,
                 text_count(first->output_tokens).s);
         if (first->live)
-            fputs("  (of a closed loop, each user's first request: the others have the same draws "
-                  "in the same order,\n  and their times follow from the fleet)\n",
+            fputs("  (of a closed loop, each user's first request, of sessions their first turns: the "
+                  "others have the same\n  draws, and their times follow from the fleet)\n",
                   out);
     } else {
         fputs("arrivals: NOT the same, so that differences do not come from the fleet alone\n",

@@ -36,6 +36,7 @@ bool fingerprint_take(const struct run *run, struct fingerprint *print, struct e
         digest_event(&digest, request.class_index, request.arrival_ps,
                      (uint64_t)request.session ^ (uint64_t)request.turn << 48,
                      (uint64_t)request.prompt_tokens << 20 ^ request.output_tokens);
+        digest_event(&digest, request.shared_prompt, request.shared_tokens, request.stream, 0);
         print->requests++;
         print->prompt_tokens += request.prompt_tokens;
         print->output_tokens += request.output_tokens;

@@ -56,7 +56,7 @@ static void classes_resolve(struct run *run)
         .start_unix_s = run->config.start_unix_s,
         .horizon_ps =
             run->config.horizon_ps == FIELD_INT_UNSET ? TIME_NONE : run->config.horizon_ps,
-        .want_contents = run_caches(run),
+        .want_contents = run_wants_contents(run),
     };
 }
 

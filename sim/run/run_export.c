@@ -13,13 +13,24 @@ struct run_export {
     uint32_t *blocks;             /* owned */
 };
 
-bool run_caches(const struct run *run)
+/* Whether some pool has a prefix cache, so that what prompts hold in common matters. */
+static bool pools_cache(const struct run *run)
 {
     bool caches = false;
     for (size_t p = 0; p < run_pool_count(run); p++) {
         caches |= config_pool(&run->config, p)->engine.enable_prefix_caching;
     }
     return caches;
+}
+
+/* A workload that follows the fleet can only be exported while it runs, and so tells all. */
+bool run_wants_contents(const struct run *run)
+{
+    bool wants = pools_cache(run);
+    for (size_t c = 0; c < run_class_count(run); c++) {
+        wants |= workload_follows_fleet(&config_class(&run->config, c)->traffic);
+    }
+    return wants;
 }
 
 uint32_t run_export_block(const struct run *run, size_t class)
@@ -46,7 +57,7 @@ static bool blocks_find(const struct run *run, uint32_t *blocks, struct errors *
     bool ok = true;
     for (size_t c = 0; c < run_class_count(run); c++) {
         blocks[c] = run_export_block(run, c);
-        if (blocks[c] == 0 && run_caches(run) && workload_has_contents(run->workload, c)) {
+        if (blocks[c] == 0 && pools_cache(run) && workload_has_contents(run->workload, c)) {
             errors_add(errors, SEVERITY_ERROR, NULL,
                        "class '%s' cannot be exported with what its prompts hold in common: its "
                        "pools differ in block_size, and a trace has one",

@@ -62,8 +62,8 @@ bool run_plan_make(struct run *run, const struct locator *where, struct errors *
 void run_plan_publish(struct run *run);
 
 /* run_export.c. */
-/* Whether some pool has a prefix cache, so that what prompts hold in common matters. */
-bool run_caches(const struct run *run);
+/* Whether the workload is asked to tell all it knows of what prompts hold in common. */
+bool run_wants_contents(const struct run *run);
 /* Writes the arrivals of a live workload while it runs, as run_export_trace does those of any
  * other. NULL after reporting. */
 struct run_export *run_export_open(const struct run *run, const char *path, bool force,

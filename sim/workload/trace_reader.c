@@ -14,6 +14,11 @@
 
 enum { HASHES_MIN = 64 };
 
+struct seen {
+    uint64_t id;
+    uint32_t row; /* 0: none */
+};
+
 struct trace_reader {
     struct trace_reader_options options; /* pointers borrowed */
     const struct trace_format *format;
@@ -40,9 +45,10 @@ struct trace_reader {
     int64_t zero_s, zero_ps; /* stamp that is time zero */
     int64_t last_ps;         /* arrival of the row before */
     uint64_t bad_rows, failed_calls;
-    uint64_t *hashes; /* owned; of the row in hand, [hash_capacity] … */
-    uint64_t *sorted; /* … and room to sort them */
+    uint64_t *hashes; /* owned; of the row in hand, [hash_capacity] */
     size_t hash_count, hash_capacity;
+    struct seen *seen; /* owned; which of them were met, [2 · hash_capacity] by their last bits */
+    uint32_t seen_row; /* … in this row */
     int64_t hash_block_size; /* 0: no hash_ids */
 };
 
@@ -322,16 +328,40 @@ bool trace_reader_hash_add(struct trace_reader *r, const char *at, uint64_t id)
     if (r->hash_count == r->hash_capacity) {
         r->hash_capacity = r->hash_capacity ? 2 * r->hash_capacity : HASHES_MIN;
         r->hashes = memory_grow(r->hashes, r->hash_capacity * sizeof *r->hashes);
-        r->sorted = memory_grow(r->sorted, r->hash_capacity * sizeof *r->sorted);
+        free(r->seen);
+        r->seen = memory_zero(2 * r->hash_capacity, sizeof *r->seen);
     }
     r->hashes[r->hash_count++] = id;
     return true;
 }
 
-static int hash_compare(const void *a, const void *b)
+static bool hashes_rise(const struct trace_reader *r)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
+    for (size_t i = 1; i < r->hash_count; i++)
+        if (r->hashes[i] <= r->hashes[i - 1])
+            return false;
+    return true;
+}
+
+/* The first of the row's hash_ids that is there twice; the number of them when none is. */
+static size_t hashes_twice(struct trace_reader *r)
+{
+    if (hashes_rise(r))
+        return r->hash_count;
+    if (++r->seen_row == 0) {
+        memset(r->seen, 0, 2 * r->hash_capacity * sizeof *r->seen);
+        r->seen_row = 1;
+    }
+    size_t mask = 2 * r->hash_capacity - 1;
+    for (size_t i = 0; i < r->hash_count; i++) {
+        uint64_t id = r->hashes[i];
+        size_t at = (id * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
+        for (; r->seen[at].row == r->seen_row; at = (at + 1) & mask)
+            if (r->seen[at].id == id)
+                return i;
+        r->seen[at] = (struct seen){id, r->seen_row};
+    }
+    return r->hash_count;
 }
 
 /* Blocks of the tokens: full ones, and all. */
@@ -377,12 +407,10 @@ static bool hashes_check(struct trace_reader *r, const struct trace_record *reco
                                    (long long)count, prompt, (long long)all,
                                    (long long)r->hash_block_size,
                                    most > all ? " and the answer too few for the rest" : "");
-    memcpy(r->sorted, r->hashes, r->hash_count * sizeof *r->sorted);
-    qsort(r->sorted, r->hash_count, sizeof *r->sorted, hash_compare);
-    for (size_t i = 1; i < r->hash_count; i++)
-        if (r->sorted[i] == r->sorted[i - 1])
-            return trace_reader_reject(r, r->line, "the hash_id %llu is there twice",
-                                       (unsigned long long)r->sorted[i]);
+    size_t twice = hashes_twice(r);
+    if (twice < r->hash_count)
+        return trace_reader_reject(r, r->line, "the hash_id %llu is there twice",
+                                   (unsigned long long)r->hashes[twice]);
     return true;
 }
 
@@ -501,7 +529,7 @@ void trace_reader_close(struct trace_reader *r)
     if (r->file)
         gzclose(r->file);
     free(r->hashes);
-    free(r->sorted);
+    free(r->seen);
     free(r->buffer);
     free(r->name);
     free(r);

@@ -343,15 +343,10 @@ static bool streams_start(struct workload *w, struct errors *errors)
     return true;
 }
 
-/* A workload that follows the fleet can only be exported while it runs, and so always tells all. */
-static bool contents_wanted(const struct workload_config *config)
+bool workload_follows_fleet(const struct traffic_config *class)
 {
-    bool wanted = config->want_contents;
-    for (size_t i = 0; i < config->class_count; i++) {
-        const struct arrivals_type *type = config->classes[i]->arrivals.type->ops;
-        wanted |= type->complete || config->classes[i]->sessions.turns.type;
-    }
-    return wanted;
+    const struct arrivals_type *type = class->arrivals.type->ops;
+    return type->complete || class->sessions.turns.type;
 }
 
 struct workload *workload_open(const struct workload_config *config, const struct locator *where,
@@ -370,7 +365,7 @@ struct workload *workload_open(const struct workload_config *config, const struc
     }
     w->class_count = config->class_count;
     w->streams = memory_zero(w->class_count, sizeof *w->streams);
-    w->hashes = contents_wanted(config) ? token_hash_pool_create() : NULL;
+    w->hashes = config->want_contents ? token_hash_pool_create() : NULL;
     w->content_key = rng_key(config->seed, config->replication, RNG_SESSION, CONTENT_LANE);
     bool ok = true;
     for (size_t i = 0; i < w->class_count; i++) {

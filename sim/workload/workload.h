@@ -66,7 +66,8 @@ enum workload_status workload_next(struct workload *w, struct request *request,
 
 /* Time of the next request known now, TIME_NEVER: none. */
 int64_t workload_peek(const struct workload *w);
-/* Whether some class's arrivals follow from ends (closed_loop, sessions). */
+/* Whether a class's arrivals follow from ends (closed_loop, sessions); whether some class's do. */
+bool workload_follows_fleet(const struct traffic_config *class);
 bool workload_is_live(const struct workload *w);
 /* A request has ended: its user may ask again. Later than record->end_ps. */
 void workload_complete(struct workload *w, const struct request_record *record);

@@ -49,12 +49,12 @@ refused() {
 @test "five wrong traces and more" {
   mkdir here
   cd here
-  cp "$BAD"/traces/*.csv "$BAD"/traces/replay.yaml .
+  cp "$BAD"/traces/*.csv "$BAD"/traces/*.jsonl "$BAD"/traces/replay.yaml .
   before=$(ls)
   count=0
-  for trace in *.csv; do
+  for trace in *.csv *.jsonl; do
     echo "$trace" >&2
-    refused "$BAD/traces/${trace%.csv}.err" run replay.yaml --set "workload[0].arrivals.file=$trace"
+    refused "$BAD/traces/${trace%.*}.err" run replay.yaml --set "workload[0].arrivals.file=$trace"
     [ "$(ls)" = "$before" ]
     count=$((count + 1))
   done
@@ -76,6 +76,19 @@ refused() {
   assert_status 0
   assert_output_has "5 bad rows were left out"
   assert_output_has "3 arrived = 3 completed"
+}
+
+@test "on_bad_row: skip, for JSON lines with hash_ids too" {
+  cp "$BAD"/traces/mooncake.jsonl "$BAD"/traces/mixed_clocks.csv "$BAD"/traces/replay.yaml .
+  fs_run run replay.yaml --no-output --set workload[0].arrivals.on_bad_row=skip \
+    --set workload[0].arrivals.file=mooncake.jsonl
+  assert_status 0
+  assert_output_has "10 bad rows were left out"
+  assert_output_has "1 arrived = 1 completed"
+  fs_run run replay.yaml --no-output --set workload[0].arrivals.on_bad_row=skip \
+    --set workload[0].arrivals.file=mixed_clocks.csv
+  assert_status 0
+  assert_output_has "1 bad rows were left out"
 }
 
 @test "a key of the nearest name is offered" {

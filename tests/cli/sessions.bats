@@ -1,0 +1,126 @@
+#!/usr/bin/env bats
+# Conversations: what check says of them, that policies cannot change them, and that the trace of a
+# run replays to the identical requests.
+load helpers
+
+scenario() {
+  cat >talk.yaml <<'YAML'
+name: talk
+seed: 3
+horizon: 30 min
+workload:
+  - name: chat
+    arrivals: {process: poisson, rate: 0.5 /s}
+    shared_prompt: {tokens: 200, count: 3}
+    prompt_tokens: {dist: lognormal, mean: 150, cv: 1}
+    output_tokens: {dist: geometric, mean: 80}
+    sessions: {turns: {dist: geometric, mean: 4}, think_time: {dist: lognormal, mean: 60 s, cv: 1},
+               max_history_tokens: 3000, stationary_start: true}
+    patience: 8 s
+    slo: {ttft: 1 s, tpot: 50 ms, attainment: 95 %}
+  - name: batch
+    arrivals: {process: constant, rate: 1 /s}
+    shared_prompt: {tokens: 64}
+    prompt_tokens: {dist: constant, value: 100}
+    output_tokens: {dist: constant, value: 20}
+fleet:
+  router: {policy: least_loaded}
+  pools:
+    - name: main
+      engine: {max_num_seqs: 16, max_num_batched_tokens: 2048, num_gpu_blocks_override: 1000}
+      step_time: {model: rate, prefill_tokens_per_s: 4000, decode_tokens_per_s: 600, min_step: 20 ms}
+      autoscaler: {policy: static, replicas: 2}
+output: {trace_interval: 5 min}
+YAML
+}
+
+# replay_of TRACE: the same fleet fed from it.
+replay_of() {
+  "$FLEETSIM_PYTHON" - "$1" <<'PY'
+import re, sys
+text = open("talk.yaml").read()
+text = re.sub(r"arrivals: \{.*\}", "arrivals: {process: trace, file: %s, hash_block_size: 16}"
+              % sys.argv[1], text)
+text = re.sub(r"    (shared_prompt|prompt_tokens|output_tokens|sessions):.*\n(               .*\n)?", "",
+              text)
+open("replay.yaml", "w").write(text)
+PY
+}
+
+@test "check states the requests and tokens that conversations bring" {
+  scenario
+  fs_run check talk.yaml
+  assert_status 0
+  # 0.5 starts/s, 4 turns, 1,800 s; 200 shared tokens, 150 new ones and some history.
+  assert_output_has "class chat: poisson arrivals, 3,600 requests expected"
+  assert_output_has "class batch: constant arrivals, 1,800 requests expected, on average 164.0 prompt"
+}
+
+@test "exported as it runs, then replayed: the identical requests" {
+  scenario
+  for trace in t.csv t.csv.gz; do
+    fs_run run talk.yaml --quiet --no-output --requests a.csv --force --export-trace "$trace"
+    assert_status 0
+    assert_output_has "hash_block_size: 16"
+    replay_of "$trace"
+    "$FLEETSIM_BIN" run replay.yaml --quiet --json --no-output --requests b.csv --force >b.json
+    assert_same_bytes a.csv b.csv
+    [ "$(json b.json 'o["audit"]["ok"], o["requests"]["arrived"] > 4000')" = "(True, True)" ]
+    [ "$(json b.json 'o["requests"]["cancelled"] > 0')" = True ]
+  done
+  [ "$(zcat t.csv.gz | cksum)" = "$(cksum <t.csv)" ]
+  # A trace of a trace is that trace.
+  "$FLEETSIM_BIN" run replay.yaml --quiet --json --no-output --export-trace again.csv >/dev/null
+  assert_same_bytes t.csv again.csv
+}
+
+@test "only a run can export what follows from the fleet" {
+  scenario
+  fs_run check talk.yaml --export-trace t.csv
+  assert_status 1
+  assert_stderr_has "only a run can export them"
+  assert_absent t.csv
+}
+
+@test "pools with several block sizes have no names for contents" {
+  scenario
+  sed -i 's/^output:.*//' talk.yaml
+  cat >>talk.yaml <<'YAML'
+    - name: other
+      engine: {block_size: 32}
+      step_time: {model: constant, step: 20 ms}
+      autoscaler: {policy: static, replicas: 1}
+YAML
+  fs_run run talk.yaml --quiet --no-output --export-trace t.csv
+  assert_status 0
+  [ "$(head -1 t.csv)" = "arrival_s,prompt_tokens,output_tokens,class,session,turn" ]
+}
+
+@test "a policy changes the times of turns and nothing else of them" {
+  scenario
+  turns='
+import csv, sys
+rows = [r for r in csv.DictReader(open(sys.argv[1])) if r["class"] == "chat"]
+said = {(r["session"], r["turn"]): (r["prompt_tokens"], r["output_tokens"]) for r in rows}
+other = [r for r in csv.DictReader(open(sys.argv[2])) if r["class"] == "chat"]
+both = [r for r in other if (r["session"], r["turn"]) in said]
+assert len(both) > 3000, len(both)
+assert all(said[r["session"], r["turn"]] == (r["prompt_tokens"], r["output_tokens"]) for r in both)
+'
+  "$FLEETSIM_BIN" run talk.yaml --quiet --json --no-output --requests a.csv >/dev/null
+  "$FLEETSIM_BIN" run talk.yaml --quiet --json --no-output --requests b.csv \
+    --set fleet.router.policy=random --set fleet.pools[0].autoscaler.replicas=5 >/dev/null
+  "$FLEETSIM_PYTHON" -c "$turns" a.csv b.csv
+  fs_run compare talk.yaml --variant two: --variant five:fleet.pools[0].autoscaler.replicas=5
+  assert_status 0
+  assert_output_has "arrivals: identical in all 2"
+  assert_output_has "of sessions their first turns"
+}
+
+@test "one iteration at a time gives the same" {
+  scenario
+  "$FLEETSIM_BIN" run talk.yaml --quiet --json --no-output --requests a.csv >a.json
+  "$FLEETSIM_BIN" run talk.yaml --quiet --json --no-output --requests b.csv --step-by-step >b.json
+  assert_same_bytes a.csv b.csv
+  [ "$(json a.json 'o["digest"]')" = "$(json b.json 'o["digest"]')" ]
+}
