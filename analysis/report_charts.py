@@ -9,6 +9,8 @@ from figure import (BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILION, YELL
 
 numpy = fleetio.require("numpy")
 
+COLOURS = [BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK, GREY]
+EXPERT_PANELS = 6
 STATES = [("serving", BLUE), ("idle", SKY), ("draining", GREY), ("loading", ORANGE),
           ("provisioning", YELLOW)]
 PARTS = [("usd_work", "work at full rate", BLUE), ("usd_headroom", "headroom", SKY),
@@ -155,6 +157,7 @@ def load(run, times):
     for values, name, colour, dash in shares:
         data.append(times.stairs(100 * values, name, colour, yaxis="y2", line={"dash": dash}))
     if shares:
+        layout["margin"] = {"l": 62, "r": 96, "t": 30, "b": 44}
         layout["yaxis2"] = {"title": {"text": "share (%)"}, "overlaying": "y", "side": "right",
                             "range": [0, 100], "showgrid": False}
     return over_time(times, "In flight, KV memory, prefix cache", data, "requests per ready GPU",
@@ -174,7 +177,6 @@ def scaling(run, times):
     data = []
     stamps = events["time"].values.astype("datetime64[ms]").astype(str)
     pools = events["pool_name"].values
-    colours = [BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK, GREY]
     for number, pool in enumerate(sorted(set(pools))):
         mine = pools == pool
         target = events["target"].values[mine].astype(float)
@@ -185,7 +187,7 @@ def scaling(run, times):
                      "x": [times.edges[0], *stamps[mine], times.edges[-1]],
                      "y": [before[0], *target, target[-1]],
                      "text": ["at the start", *texts, ""], "hovertemplate": "%{text}",
-                     "line": {"shape": "hv", "color": colours[number % len(colours)]},
+                     "line": {"shape": "hv", "color": COLOURS[number % len(COLOURS)]},
                      "marker": {"size": 5}})
     return over_time(times, "Scaling decisions", data, "replicas wanted")
 
@@ -267,6 +269,47 @@ def distributions(run):
                  log_axis("s (log scale)", seconds))
 
 
+def balance(run, times):
+    """The busiest GPU over the mean, by group of layers and in a step."""
+    data = run.groups.get("experts")
+    if data is None:
+        return None
+    rows, traces = len(times.middles), []
+    for at, name in enumerate(data["series"].values):
+        if at < EXPERT_PANELS:
+            traces.append(times.stairs(data["max_over_mean"].values[:rows, at], str(name),
+                                       COLOURS[at % len(COLOURS)], line={"width": 1.5}))
+    traces.append(times.stairs(data["step_max_over_mean"].values[:rows, 0], "in a step, mean", INK))
+    return over_time(times, "Busiest GPU over the mean", traces,
+                     {"title": {"text": "ratio (1: even)"}})
+
+
+def expert_maps(run, times):
+    """GPU × time, one map for each of the first pools' groups of layers."""
+    data = run.groups.get("gpu")
+    if data is None:
+        return []
+    rows, by_series = len(times.middles), {}
+    for at, name in enumerate(data["gpu"].values):
+        by_series.setdefault(str(name).rpartition("/")[0], []).append(at)
+    load = data["load"].values[:rows].astype(float)
+    if numpy.isnan(load).all():
+        return []
+    maps = []
+    for name, columns in list(by_series.items())[:EXPERT_PANELS]:
+        trace = {"type": "heatmap", "x": times.edges, "y": list(range(len(columns))),
+                 "z": [numbers(load[:, column]) for column in columns], "colorscale": "Cividis",
+                 "zmin": float(min(1, numpy.nanmin(load))),
+                 "zmax": float(max(1, numpy.nanmax(load))),
+                 "colorbar": {"title": {"text": "over mean", "side": "right"}, "thickness": 12},
+                 "hovertemplate": "rank %{y}, %{x}: %{z:.3g}<extra></extra>"}
+        made = over_time(times, f"Load by GPU: {name} (pool/group of layers)", [trace],
+                         {"title": {"text": "rank"}, "autorange": "reversed"}, margin={"l": 62, "r": 96, "t": 30, "b": 44})
+        made["layout"]["hovermode"] = "closest"
+        maps.append(made)
+    return maps
+
+
 def of_run(run):
     """[(section, [chart, …]), …] of a fleetio.Run, in the order of the page."""
     times = Times(run)
@@ -278,7 +321,9 @@ def of_run(run):
             latency_by_interval(run, times, "tpot", "Time per output token"),
             latency_by_interval(run, times, "e2e", "Arrival to last token"),
             distributions(run)]),
+        ("Experts", [balance(run, times), *expert_maps(run, times)]),
         ("How the fleet followed", [scaling(run, times), backlog(run, times)]),
         ("The bill", [waterfall(run), references(run)] if run.complete else []),
     ]
-    return [(title, [c for c in charts if c]) for title, charts in sections]
+    sections = [(title, [c for c in charts if c]) for title, charts in sections]
+    return [(title, charts) for title, charts in sections if charts]

@@ -32,6 +32,7 @@ import fleetio  # noqa: E402
 import plot_compare  # noqa: E402
 import plot_cost  # noqa: E402
 import plot_day  # noqa: E402
+import plot_experts  # noqa: E402
 import plot_latency  # noqa: E402
 import plot_scaling  # noqa: E402
 
@@ -47,6 +48,11 @@ RUNS = {
     "free": ["fleet.pools[0].price={}", "fleet.pools[0].autoscaler={policy: static, replicas: 1}"],
     "crowded": ["fleet.pools[0].max_queue=0", "fleet.pools[0].autoscaler.max_replicas=1",
                 "workload[0].arrivals.rate=40/s", "fleet.pools[0].price.billing_increment=1h"],
+    "experts": ["fleet.pools[0].step_time={model: roofline, experts: {popularity: {dist: "
+                "lognormal, sigma: 1.15}, layer_groups: 2, epoch: 2 min, drift_time: 4 min}}",
+                "fleet.pools[0].model=deepseek-v3", "fleet.pools[0].gpu=h200-sxm",
+                "fleet.pools[0].parallel={tensor: 1, attention_data: 16, expert: 16}",
+                "fleet.pools[0].autoscaler={policy: static, replicas: 1}"],
     "empty": ["workload[0].arrivals.rate=0.0001/s", "fleet.pools[0].autoscaler.min_replicas=0"],
 }
 
@@ -124,7 +130,7 @@ class Figures(unittest.TestCase):
             self.assertEqual(first, target.read_bytes(), target.name)
 
     def test_day(self):
-        for name in RUNS:
+        for name in ("small", "day", "unlimited", "free", "crowded", "empty"):
             with self.subTest(run=name):
                 self.check(plot_day.plot_day(opened(name)))
         figure = plot_day.plot_day(opened("day"), pool="main")
@@ -161,6 +167,20 @@ class Figures(unittest.TestCase):
         for name in ("day", "crowded", "empty"):
             with self.subTest(run=name):
                 self.check(plot_latency.plot_latency(opened(name)))
+
+    def test_experts(self):
+        run = opened("experts")
+        figure = plot_experts.plot_experts(run)
+        self.check(figure)
+        drawn = figure.axes[1].collections[0].get_array().compressed()
+        wanted = run.gpu["load"].isel(time=slice(0, 10), gpu=slice(0, 16)).values
+        self.assertAlmostEqual(numpy.nanmean(wanted), 1, places=2)
+        self.assertTrue(numpy.allclose(numpy.sort(drawn), numpy.sort(wanted.ravel())))
+        self.check(plot_experts.plot_experts(run, layers=[1]))
+        with self.assertRaisesRegex(fleetio.FileError, "no group of layers 7; there is 0 to 1"):
+            plot_experts.plot_experts(run, layers=[7])
+        with self.assertRaisesRegex(fleetio.FileError, "step_time.experts"):
+            plot_experts.plot_experts(opened("day"))
 
     def test_compare(self):
         command = [BIN, "compare", str(SMALL), "--json", "--quiet", "--variant", "spares-0:",
