@@ -7,6 +7,7 @@
 
 #include "sim/cli/command.h"
 #include "sim/cli/fingerprint.h"
+#include "sim/cli/paired.h"
 #include "sim/cli/policies.h"
 #include "sim/cli/progress.h"
 #include "sim/cli/replicate.h"
@@ -30,7 +31,7 @@ static const struct options_spec compare_specs[] = {
     {"policies", 0, OPTIONS_TEXT, offsetof(struct compare_values, policies), "P,P,…",
      "a variant for each autoscaling policy: static (the peak), ideal, target, …"},
     {"replications", 0, OPTIONS_TEXT, offsetof(struct compare_values, replications), "N",
-     "N runs of each, paired by their chance: savings get an interval"},
+     "N runs of each, paired by their chance: intervals of each and of differences"},
     {"set", 0, OPTIONS_LIST, offsetof(struct compare_values, sets), "KEY=VALUE",
      "change one value in every variant"},
     {"seed", 0, OPTIONS_TEXT, offsetof(struct compare_values, seed), "N",
@@ -52,7 +53,8 @@ struct contender {
     struct fingerprint arrivals;
     uint64_t scale_events, met_cold_start;
     size_t replication; /* the scenario's own */
-    double *hours;      /* arena; billed GPU-hours by replication */
+    double *values;     /* arena; [HEADLINE_COUNT · replications], by headline */
+    bool states_slo;    /* some class states an attainment */
     bool always_met;    /* the SLO, in every replication */
     bool audit_ok;
     char *json; /* owned: its result object, indented for a list in an object */
@@ -63,6 +65,14 @@ struct compare {
     struct contender contenders[VARIANTS_MAX];
     size_t count, replications;
 };
+
+/* Takes the headlines of a replication. */
+static void values_take(const struct compare *compare, struct contender *o, size_t replication,
+                        const struct metrics_summary *summary)
+{
+    for (size_t h = 0; h < HEADLINE_COUNT; h++)
+        o->values[h * compare->replications + replication] = headlines[h].value(summary);
+}
 
 /* Variants from --policies, which need the scenario opened to know what it needs. */
 static bool policies_add(struct compare *compare, const char *scenario, struct arena *arena)
@@ -122,6 +132,8 @@ static bool variants_open(struct compare *compare, const char *scenario, struct 
         setup_errors_print(&errors);
         ok &= o->run != NULL;
         o->replication = o->run != NULL ? (size_t)run_config(o->run)->replication : 0;
+        for (size_t c = 0; o->run != NULL && c < run_config(o->run)->workload.count; c++)
+            o->states_slo |= !isnan(config_class(run_config(o->run), c)->slo.attainment);
         errors_free(&errors);
     }
     return ok;
@@ -169,7 +181,7 @@ static bool variant_simulate(struct compare *compare, struct contender *o)
         o->summary = metrics_summaries(run_metrics(o->run))[0];
         o->summary.pool = NULL; /* it goes with the run */
         o->json = contender_json(o->run);
-        o->hours[0] = o->summary.gpu_hours.billed;
+        values_take(compare, o, 0, &o->summary);
         o->always_met = o->summary.slo_met == 1;
     }
     if (!o->audit_ok && ok)
@@ -200,7 +212,7 @@ static bool variant_repeat(struct compare *compare, const char *scenario, struct
         bool audit_ok;
         const struct metrics_summary *summary = metrics_summaries(run_metrics(run));
         run_audit(run, &checks, &audit_ok);
-        o->hours[replication] = summary->gpu_hours.billed;
+        values_take(compare, o, replication, summary);
         o->always_met &= summary->slo_met == 1;
         o->audit_ok &= audit_ok;
     } else {
@@ -237,13 +249,13 @@ static const struct contender *peak_of(const struct compare *compare)
     return peak;
 }
 
-/* Of GPU-hours, against the peak of the same replication. */
+/* Of GPU-hours, the first headline, against the peak of the same replication. */
 static struct interval saving_of(const struct compare *compare, const struct contender *o)
 {
     const struct contender *peak = peak_of(compare);
     double saved[REPLICATIONS_MAX];
     for (size_t k = 0; k < compare->replications; k++)
-        saved[k] = peak->hours[k] > 0 ? 1 - o->hours[k] / peak->hours[k] : NAN;
+        saved[k] = peak->values[k] > 0 ? 1 - o->values[k] / peak->values[k] : NAN;
     return interval_of(saved, compare->replications);
 }
 
@@ -276,8 +288,17 @@ static bool states_slo(const struct compare *compare)
 {
     bool any = false;
     for (size_t i = 0; i < compare->count; i++)
-        any |= compare->contenders[i].summary.slo_met != -1;
+        any |= compare->contenders[i].states_slo;
     return any;
+}
+
+/* An SLO is stated, but nobody came whom it was stated for. */
+static bool slo_unjudged(const struct compare *compare)
+{
+    bool any = false;
+    for (size_t i = 0; i < compare->count; i++)
+        any |= compare->contenders[i].summary.slo_met != -1;
+    return !any;
 }
 
 static double largest_gpu_hours(const struct compare *compare)
@@ -354,7 +375,8 @@ static void verdict_print(const struct compare *compare, FILE *out)
                 compare->count, text_count(first->requests).s, text_count(first->prompt_tokens).s,
                 text_count(first->output_tokens).s);
         if (first->live)
-            fputs("  (of a closed loop, each user's first request, of sessions their first turns: the "
+            fputs("  (of a closed loop, each user's first request, of sessions their first turns: "
+                  "the "
                   "others have the same\n  draws, and their times follow from the fleet)\n",
                   out);
     } else {
@@ -371,6 +393,8 @@ static void verdict_print(const struct compare *compare, FILE *out)
     const struct contender *best = cheapest(compare);
     if (!states_slo(compare)) {
         fputs("cheapest that meets the SLO: no class states an attainment\n", out);
+    } else if (slo_unjudged(compare)) {
+        fputs("cheapest that meets the SLO: no request arrived that it could be judged by\n", out);
     } else if (!best) {
         fputs("cheapest that meets the SLO: none of them meets it\n", out);
     } else {
@@ -387,7 +411,23 @@ static void verdict_print(const struct compare *compare, FILE *out)
     fprintf(out, "audit: %s\n", ok ? "ok in all of them" : "FAILED");
 }
 
-static void compare_json(const struct compare *compare, const char *name, FILE *out)
+/* Texts and values stay the contenders'; the lists are in the arena. */
+static struct paired paired_of(const struct compare *compare, struct arena *arena)
+{
+    double **values = arena_alloc(arena, compare->count * sizeof *values);
+    struct paired paired = {.count = compare->count,
+                            .replications = compare->replications,
+                            .names = arena_alloc(arena, compare->count * sizeof *paired.names),
+                            .values = values};
+    for (size_t i = 0; i < compare->count; i++) {
+        paired.names[i] = compare->contenders[i].spec.name;
+        values[i] = compare->contenders[i].values;
+    }
+    return paired;
+}
+
+static void compare_json(const struct compare *compare, const char *name,
+                         const struct paired *paired, FILE *out)
 {
     struct json json;
     const struct fingerprint *first = &compare->contenders[0].arrivals;
@@ -419,6 +459,8 @@ static void compare_json(const struct compare *compare, const char *name, FILE *
         json_count(&json, "met_cold_start", o->met_cold_start);
         json_count(&json, "scale_events", o->scale_events);
         json_int(&json, "slo_met", o->summary.slo_met < 0 ? COLUMN_INT_NONE : o->summary.slo_met);
+        if (compare->replications > 1)
+            paired_json(&json, paired, i);
         fprintf(out, ",%s", o->json);
         json_object_end(&json);
     }
@@ -436,8 +478,8 @@ static int compare_with(struct compare *compare, const char *scenario, struct ar
     if (!variants_read(compare, arena))
         return COMMAND_BAD_USAGE;
     for (size_t i = 0; i < compare->count; i++)
-        compare->contenders[i].hours =
-            arena_alloc(arena, compare->replications * sizeof *compare->contenders[i].hours);
+        compare->contenders[i].values =
+            arena_alloc(arena, HEADLINE_COUNT * compare->replications * sizeof(double));
     if (!variants_open(compare, scenario, arena))
         return COMMAND_BAD_INPUT;
     const struct run *first = compare->contenders[0].run;
@@ -456,11 +498,16 @@ static int compare_with(struct compare *compare, const char *scenario, struct ar
         return COMMAND_FAILURE;
     for (size_t i = 0; i < compare->count; i++)
         ok &= compare->contenders[i].audit_ok;
+    struct paired paired = paired_of(compare, arena);
     if (compare->values->json) {
-        compare_json(compare, name, stdout);
+        compare_json(compare, name, &paired, stdout);
     } else {
         printf("%s\n\n", title);
         table_print(compare, stdout);
+        if (compare->replications > 1) {
+            putchar('\n');
+            paired_print(&paired, stdout);
+        }
         verdict_print(compare, stdout);
     }
     return ok ? COMMAND_OK : COMMAND_FAILURE;
@@ -489,14 +536,16 @@ const struct command cmd_compare_command = {
     .operands_max = 1,
     .options = compare_specs,
     .options_size = sizeof(struct compare_values),
-    .text = "Two variants or more, each with a name and the values it changes. The same seed gives "
-            "all\n"
-            "of them the same arrivals, which is verified. `saved` is of GPU-hours, against the "
-            "variant\n"
-            "called static, else the largest; with --replications its 95 % interval is of paired "
-            "runs,\n"
-            "and the cheapest must meet the SLO in all of them; the other columns show the first.\n"
-            "`met cold start`: requests that came while a replica was starting.\n",
+    .text =
+        "Two variants or more, each with a name and the values it changes. The same seed gives "
+        "all\n"
+        "of them the same arrivals, which is verified. `saved` is of GPU-hours, against the "
+        "variant\n"
+        "called static, else the largest. With --replications it has its 95 % interval, the "
+        "cheapest\n"
+        "must meet the SLO in all of them, the other columns show the first, and two more tables\n"
+        "give each headline's interval and its differences from the first variant, paired.\n"
+        "`met cold start`: requests that came while a replica was starting.\n",
     .example = "fleetsim compare chat-1m --variant autoscaled: \\\n"
                "    --variant 'peak:fleet.pools[0].autoscaler={policy: static, replicas: 273}'\n"
                "fleetsim compare chat-1m --policies static,target,predictive,warm_pool,ideal\n"

@@ -142,3 +142,52 @@ PY
   fs_run compare small.yaml --policies static,target --replications none
   assert_status 64
 }
+
+@test "--replications: every headline and its differences from the first variant, with their intervals" {
+  small
+  variants=(--variant a: --variant 'rr:fleet.router.policy=round_robin')
+  fs_run compare small.yaml --quiet "${variants[@]}" --replications 6
+  assert_status 0
+  assert_output_has "95 % intervals over 6 replications"
+  assert_output_has "Differences from a, paired by replication"
+  fs_run compare small.yaml --json --quiet "${variants[@]}" --replications 6
+  assert_status 0
+  printf '%s\n' "$output" >out.json
+  for k in 0 1 2 3 4 5; do
+    "$FLEETSIM_BIN" compare small.yaml --json --quiet "${variants[@]}" --set replication=$k >"$k.json"
+  done
+  "$FLEETSIM_PYTHON" - <<'PY'
+import json, math, statistics
+o = json.load(open("out.json"))
+runs = [[v["result"] for v in json.load(open(f"{k}.json"))["variants"]] for k in range(6)]
+t5 = 2.5705818  # t(0.975, 5)
+a = [r[0]["latency"]["ttft_s"]["mean"] for r in runs]
+b = [r[1]["latency"]["ttft_s"]["mean"] for r in runs]
+first, second = o["variants"]
+i = first["intervals"]["ttft_mean_s"]
+assert abs(i["mid"] - statistics.mean(a)) < 1e-12
+assert abs((i["high"] - i["low"]) / 2 / (t5 * statistics.stdev(a) / math.sqrt(6)) - 1) < 1e-6
+assert "differences" not in first
+d = second["differences"]["ttft_mean_s"]
+paired = [y - x for x, y in zip(a, b)]
+half = t5 * statistics.stdev(paired) / math.sqrt(6)
+assert abs(d["mid"] - statistics.mean(paired)) < 1e-12
+assert abs((d["high"] - d["low"]) / 2 / half - 1) < 1e-6
+assert abs(d["gain"] - d["unpaired_half"] / half) < 1e-6 * d["gain"] and d["gain"] > 1
+p99 = sorted(r[1]["latency"]["tpot_s"]["p99"] for r in runs)
+i = second["intervals"]["tpot_p99_s"]
+assert i["method"] == "order" and (i["low"], i["high"]) == (p99[0], p99[5])
+PY
+  fs_run compare small.yaml --json --quiet "${variants[@]}"
+  printf '%s\n' "$output" >one.json
+  [ "$(json one.json '"intervals" in o["variants"][0]')" = False ]
+}
+
+@test "an SLO that nobody came for is not said to be unstated" {
+  small
+  fs_run compare small.yaml --quiet --set workload[0].arrivals.rate=0.00001/s --variant a: --variant b:fleet.router.policy=random
+  assert_status 0
+  assert_output_has "cheapest that meets the SLO: no request arrived that it could be judged by"
+  fs_run compare small.yaml --quiet --set 'workload[0].slo={ttft: 1 s}' --variant a: --variant b:fleet.router.policy=random
+  assert_output_has "cheapest that meets the SLO: no class states an attainment"
+}
