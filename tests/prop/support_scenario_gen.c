@@ -373,7 +373,7 @@ static void draw_stream(struct draws *d, struct prop_case *c, struct contents_pl
         prompt = size * naive_blocks(prompt, size);
     }
     if (plan->stream_shared[which] && !draw_chance(d, 1, 10)) {
-        q->shared_prompt = (uint32_t)which;
+        q->shared_prompt = (uint32_t)(draw_chance(d, 1, 10) ? draw_below(d, GROUPS) : which);
         q->shared_tokens = (uint32_t)at_most(plan->shared_tokens[which], prompt);
     }
     q->stream = plan->stream[which];
