@@ -89,6 +89,8 @@ struct obs_prefix {
     const struct request_record *record; /* borrowed; with this hit counted */
     bool first;                          /* first admission; else after a preemption */
     uint32_t hit_tokens;                 /* found: in whole blocks, < lookup_tokens */
+    uint32_t cached_tokens; /* of them, prompt tokens that it had never stored before: summed over
+                               its admissions, record.cached_tokens */
     uint32_t lookup_tokens; /* looked up: the prompt; after a preemption with the outputs so far */
 };
 

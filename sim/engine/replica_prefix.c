@@ -91,10 +91,13 @@ bool replica_prefix_fits(struct replica *r, uint32_t index, uint32_t budget,
     return true;
 }
 
-static void observe(const struct replica *r, const struct sequence *s, bool first, int64_t t)
+static void observe(const struct replica *r, const struct sequence *s, uint32_t cached, int64_t t)
 {
-    struct obs_prefix prefix = {
-        .record = &s->record, .first = first, .hit_tokens = s->stored, .lookup_tokens = s->target};
+    struct obs_prefix prefix = {.record = &s->record,
+                                .first = s->record.preemptions == 0,
+                                .hit_tokens = s->stored,
+                                .cached_tokens = cached,
+                                .lookup_tokens = s->target};
     struct obs obs = {.kind = OBS_PREFIX,
                       .pool = r->engine->pool,
                       .replica = r->launch,
@@ -107,11 +110,11 @@ void replica_prefix_admit(struct replica *r, uint32_t index, const struct prefix
                           uint32_t chunk, int64_t t)
 {
     struct sequence *s = at(r, index);
-    bool first = s->record.preemptions == 0;
     uint32_t prompt = s->record.request.prompt_tokens;
     s->stored = match->blocks * r->engine->block_size;
     uint32_t known = s->stored < prompt ? s->stored : prompt;
-    s->record.cached_tokens += known > s->high ? known - s->high : 0;
+    uint32_t cached = known > s->high ? known - s->high : 0;
+    s->record.cached_tokens += cached;
     s->high = s->stored > s->high ? s->stored : s->high;
     int64_t taken = prefix_cache_take(r->prefix, &s->hold, index, &s->record.request, match);
     kv_take(&r->kv, taken + kv_blocks(&r->kv, (int64_t)s->stored + chunk) - match->blocks);
@@ -121,7 +124,7 @@ void replica_prefix_admit(struct replica *r, uint32_t index, const struct prefix
         advance(r, rival, share_of(r, rival, at(r, rival)));
     }
     advance(r, index, chunk);
-    observe(r, s, first, t);
+    observe(r, s, cached, t);
 }
 
 int64_t replica_prefix_leave(struct replica *r, uint32_t index, int64_t total, uint32_t in_flight,

@@ -279,13 +279,22 @@ static void take_admit(struct metrics *m, const struct obs *obs)
     struct metrics_cell *cell = &(counted ? segment->cells : m->outside)[pool];
     cell->admitted++;
     cell->prompt += record->request.prompt_tokens;
-    cell->cached += record->cached_tokens;
     if (counted) {
         histogram_add(&segment->sets[pool].queue, record->admitted_ps - record->request.arrival_ps);
         if (m->per_class) {
             m->class_live[record->request.class_index].admitted++;
         }
     }
+}
+
+/* What an admission found in the prefix cache: at a first one, or after a preemption. */
+static void take_prefix(struct metrics *m, const struct obs *obs)
+{
+    const struct obs_prefix *prefix = obs->u.prefix;
+    bool counted = request_counted(m, &prefix->record->request);
+    const struct metrics_segment *segment = segment_of(m, obs->time_ps);
+    struct metrics_cell *cell = &(counted ? segment->cells : m->outside)[served_pool(m, obs)];
+    cell->cached += prefix->cached_tokens;
 }
 
 static void take_first_token(struct metrics *m, const struct obs *obs)
@@ -705,6 +714,7 @@ static void (*const takers[])(struct metrics *m, const struct obs *obs) = {
     [OBS_REPLICA] = take_replica,
     [OBS_SCALE] = take_scale,
     [OBS_GAUGE] = take_gauge,
+    [OBS_PREFIX] = take_prefix,
 };
 
 static void metrics_take(void *self, const struct obs *obs)
@@ -715,8 +725,7 @@ static void metrics_take(void *self, const struct obs *obs)
 
 struct obs_sink metrics_sink(struct metrics *m)
 {
-    /* All of them but OBS_PREFIX: what was cached comes with the records. */
-    return (struct obs_sink){.take = metrics_take, .self = m, .kinds = (1u << OBS_PREFIX) - 1};
+    return (struct obs_sink){.take = metrics_take, .self = m};
 }
 
 /* --- edges --------------------------------------------------------------------------------------
