@@ -249,9 +249,9 @@ static double distinct_experts(const struct roofline *r, double tokens)
  * received, distinct experts of all streamed. Dense layers and attention know no busiest GPU. */
 static struct moe_busiest busiest_experts(const struct roofline *r, double tokens)
 {
-    if (r->law == NULL)
+    if (r->config.law == NULL)
         return (struct moe_busiest){tokens, tokens, distinct_experts(r, tokens)};
-    struct moe_busiest b = moe_law_at(r->law, (int64_t)tokens);
+    struct moe_busiest b = moe_law_at(r->config.law, (int64_t)tokens);
     if (r->config.dedup == DEDUP_NONE)
         b.visits = b.pairs;
     return b;
@@ -284,7 +284,7 @@ static struct roofline_parts constant_parts(const struct roofline *r, const stru
                                             &r->wide_reduce, s->tokens * r->token_bytes, NULL);
     if (r->exchanges) {
         double sent = s->rank_tokens / (double)c->parallel.tensor;
-        if (r->law != NULL) /* the busiest receives more; latency stays */
+        if (r->config.law != NULL) /* the busiest receives more; latency stays */
             sent *= busiest.visits / s->tokens;
         struct exchange_time t = collective_exchange_s(&r->exchange, sent);
         p.exchange_s = r->moe_layers * c->expert_imbalance * (t.dispatch_s + t.combine_s);

@@ -34,6 +34,8 @@ struct roofline_config {
     const struct gpu_spec *gpu;
     struct parallel parallel;
     struct precision precision; /* resolved: no -1 */
+    const struct moe_law *law;  /* borrowed: the busiest GPU's share of the experts' work, which may
+                                   change between two steps; NULL: every GPU has the mean */
     /* Filled by roofline_fields. */
     struct roofline_factors factors;
     double overlap;            /* η: C + X − η·min(C, X) for expert all-to-all */
@@ -89,9 +91,7 @@ struct roofline {
     bool hop_network; /* stages are joined by the network */
     struct roofline_term terms[ROOFLINE_TERMS_MAX];
     size_t term_count;
-    double distinct[1025];     /* distinct experts by tokens; beyond: by formula */
-    const struct moe_law *law; /* borrowed: the busiest GPU's share of the experts' work; NULL:
-                                  every GPU has the mean. May be changed between two steps */
+    double distinct[1025]; /* distinct experts by tokens; beyond: by formula */
 };
 
 /* Prepares; reports what does not divide. NULL-free: false on error. */

@@ -9,6 +9,7 @@
 #include "models/moe_load.h"
 #include "sim/base/time.h"
 #include "sim/cli/command.h"
+#include "sim/cli/expert_options.h"
 #include "sim/cli/json.h"
 #include "sim/cli/quantity.h"
 #include "sim/cli/setup.h"
@@ -19,7 +20,7 @@ enum { LAYOUTS_SHOWN = 24, GPUS_MAX = 4096 };
 
 struct layout_values {
     const char *model, *gpu, *nodes, *gpus, *weights, *experts, *kv, *chunk, *batch, *context,
-        *tpot, *efficiency, *dedup;
+        *tpot, *efficiency, *dedup, *popularity, *placement, *redundant;
     bool sheet, all, json;
 };
 
@@ -41,6 +42,10 @@ static const struct options_spec layout_specs[] = {
     OPTION(tpot, "TIME", "limit on the time per output token (50 ms)"),
     OPTION(efficiency, "SHARE", "of the dense peak in the textbook columns (50 %)"),
     OPTION(dedup, "none|gpu|node", "how often a token is sent to experts that sit together (none)"),
+    OPTION(popularity, "DIST[:NUMBER]",
+           "of experts: uniform, lognormal:1.15, zipf:0.5, dirichlet:1 (steps: balanced)"),
+    OPTION(placement, "NAME", "contiguous, round_robin, eplb, eplb_global (contiguous)"),
+    OPTION(redundant, "N", "extra copies of experts per layer (0)"),
     {"sheet", 0, OPTIONS_FLAG, offsetof(struct layout_values, sheet), NULL,
      "memory as on the data sheet, not as the driver reports it"},
     {"all", 0, OPTIONS_FLAG, offsetof(struct layout_values, all), NULL,
@@ -57,6 +62,7 @@ struct layout_ask {
     int64_t gpus;
     double chunk, batch, context, tpot_s, efficiency;
     int dedup;
+    struct expert_options experts;
     bool sheet, all;
 };
 
@@ -66,7 +72,8 @@ struct layout_row {
     struct layout_step prefill;          /* textbook */
     struct roofline_parts decode, chunk; /* fitted */
     double decode_comm_s, chunk_comm_s;
-    double output_rate; /* tokens/s per GPU at the batch */
+    double decode_busiest, chunk_busiest; /* GPU over mean of expert work */
+    double output_rate;                   /* tokens/s per GPU at the batch */
     bool batch_fits;
 };
 
@@ -127,6 +134,9 @@ static bool ask_read(const struct layout_values *v, struct layout_ask *ask, stru
     ask->gpu = catalog_gpu(v->gpu, arena, errors, NULL);
     if (!ok || !ask->llm || !ask->gpu)
         return false;
+    if (!expert_options_read(v->popularity, v->placement, v->redundant, ask->llm, &ask->experts,
+                             arena, errors))
+        return false;
     ask->precision = llm_precision(ask->llm, &chosen);
     ask->gpus = v->gpus ? (int64_t)gpus : (int64_t)nodes * ask->gpu->node;
     ask->sheet = v->sheet;
@@ -149,12 +159,31 @@ static bool layout_usual(const struct layout_ask *ask, const struct parallel *p)
     return ask->llm->moe.experts == 0 || p->expert == parallel_stage_gpus(p);
 }
 
+/* Whether the redundant copies make whole slots, none of them beside another of the same expert. */
+static bool copies_spread(const struct layout_ask *ask, const struct parallel *p)
+{
+    double extra = ask->experts.redundant;
+    return parallel_check(p, ask->llm, (int64_t)extra, NULL, NULL) &&
+           (extra <= 0 || extra <= (double)(ask->llm->moe.experts * (p->expert - 1)));
+}
+
 static struct memory_query memory_of(const struct layout_ask *ask, const struct parallel *p)
 {
     struct memory_query q = memory_query(ask->llm, ask->gpu, p);
     q.precision = ask->precision;
     q.sheet = ask->sheet;
+    q.redundant_experts = (int64_t)ask->experts.redundant;
     return q;
+}
+
+/* max/mean of expert work in a step of so many tokens, of one microbatch: by the popularity asked
+ * for, else under uniform routing. */
+static double busiest(const struct layout_ask *ask, const struct parallel *p,
+                      const struct moe_law *law, double tokens)
+{
+    if (law)
+        return moe_law_factor(law, (int64_t)ceil(tokens / (double)p->pipeline));
+    return moe_load_uniform((double)p->expert, tokens * (double)ask->llm->moe.top_k);
 }
 
 static void row_fill(const struct layout_ask *ask, struct layout_row *row, struct roofline *r,
@@ -179,8 +208,13 @@ static void row_fill(const struct layout_ask *ask, struct layout_row *row, struc
                            .precision = ask->precision,
                            .memory = row->memory};
     struct roofline_config *config = deployment_roofline(&d, arena);
-    if (!roofline_init(r, config, NULL, NULL))
+    config->redundant_experts = (int64_t)ask->experts.redundant;
+    double most = ask->chunk > ask->batch ? ask->chunk : ask->batch;
+    struct moe_experts *experts = expert_options_apply(&ask->experts, config, (int64_t)most);
+    if (!roofline_init(r, config, NULL, NULL)) {
+        moe_experts_free(experts);
         return;
+    }
     struct step_batch decode = {.decodes = (uint32_t)ask->batch,
                                 .decode_kv = (int64_t)(ask->batch * ask->context)};
     /* The chunk is made of prompts of `context` tokens. */
@@ -193,6 +227,9 @@ static void row_fill(const struct layout_ask *ask, struct layout_row *row, struc
     row->chunk = roofline_parts(r, &chunk);
     row->decode_comm_s = row->decode.reduce_s + row->decode.exchange_s + row->decode.hop_s;
     row->chunk_comm_s = row->chunk.reduce_s + row->chunk.exchange_s + row->chunk.hop_s;
+    row->decode_busiest = busiest(ask, &row->parallel, config->law, ask->batch);
+    row->chunk_busiest = busiest(ask, &row->parallel, config->law, ask->chunk);
+    moe_experts_free(experts);
     row->output_rate = ask->batch / row->decode.total_s / (double)ask->gpus;
     row->batch_fits = memory_sequences(&row->memory, &row->parallel, ask->context) >= ask->batch;
 }
@@ -219,6 +256,8 @@ static void evaluate(const struct layout_ask *ask, struct layout_result *out, st
     for (size_t i = 0; i < list.count; i++) {
         struct layout_row row = {.parallel = list.items[i]};
         if (!ask->all && !layout_usual(ask, &row.parallel))
+            continue;
+        if (!copies_spread(ask, &row.parallel))
             continue;
         out->valid++;
         struct memory_query q = memory_of(ask, &row.parallel);
@@ -306,11 +345,7 @@ static void print_rows(const struct layout_ask *ask, const struct layout_result 
         row[8] = text_real(l->decode_comm_s * 1e3, 1);
         row[9] = text_percent(l->decode_comm_s / l->decode.total_s, 0);
         row[10] = text_real(l->prefill.collectives, 0);
-        row[11] =
-            text_real(moe_load_uniform(
-                          (double)parallel_stage_gpus(&l->parallel),
-                          ask->llm->moe.experts > 0 ? ask->batch * (double)ask->llm->moe.top_k : 0),
-                      2);
+        row[11] = text_real(l->decode_busiest, 2);
         row[12] = text_real(l->output_rate, 1);
     }
     text_table_print(&table, stdout);
@@ -322,10 +357,16 @@ static void print_rows(const struct layout_ask *ask, const struct layout_result 
         "peak, all-to-all at line rate\n(dedup: %s), their ratio in %%; chunk ms: the whole chunk "
         "by the fitted model. decode: %s sequences at %s stored\ntokens by the fitted model, ms, "
         "and the share of messages in %%; all-to-alls per token; busiest GPU / mean of expert\n"
-        "load at this batch, uniform routing.\n",
+        "load at this batch, %s.\n",
         text_real(ask->chunk, 0).s, text_plain(ask->efficiency).s,
         collective_dedup_names[ask->dedup], text_real(ask->batch, 0).s,
-        text_real(ask->context, 0).s);
+        text_real(ask->context, 0).s,
+        ask->experts.given ? "paid by every MoE layer of the fitted steps" : "uniform routing");
+    if (ask->experts.given)
+        printf("experts: popularity %s, placed %s, %s redundant copies per layer; a mean over %d "
+               "drawn groups of layers.\n",
+               ask->experts.popularity, moe_placement_names[ask->experts.config.placement],
+               text_real(ask->experts.redundant, 0).s, (int)ask->experts.config.layer_groups);
 }
 
 /* When nothing meets the limit: the fastest layout that at least holds the batch, or NULL. */
@@ -431,6 +472,8 @@ static void print_json(const struct layout_ask *ask, const struct layout_result 
         json_real(&json, "decode_communication_s", l->decode_comm_s);
         json_real(&json, "output_tokens_per_s_per_gpu", l->output_rate);
         json_bool(&json, "batch_fits", l->batch_fits);
+        json_real(&json, "decode_busiest_over_mean", l->decode_busiest);
+        json_real(&json, "chunk_busiest_over_mean", l->chunk_busiest);
         json_object_end(&json);
     }
     json_list_end(&json);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "models/moe_load.h"
 #include "models/plan.h"
 #include "sim/base/time.h"
 #include "sim/cli/command.h"
@@ -61,6 +62,7 @@ struct plan_ask {
     double tpot_limit_s;
     bool chosen;          /* --model or --gpu, not the pool's own */
     const char *layout;   /* whose rates are predicted; NULL: they are stated */
+    double busiest;       /* GPU over mean of expert work at the predicted batch; NaN: not known */
     struct price_api api; /* provider NULL: none */
 };
 
@@ -204,6 +206,20 @@ static bool curve_stretch(void *self, double peak, double hourly[PLAN_HOURS])
     return true;
 }
 
+/* Max/mean of expert work in the decode batch of the estimate: by the pool's popularity where it
+ * states one, else under uniform routing, which the rates do not pay for. */
+static double busiest_gpu(const struct plan_ask *ask, const struct deployment_choice *c)
+{
+    const struct parallel *p = &c->deployment.parallel;
+    if (c->deployment.llm->moe.experts == 0 || p->expert == 1)
+        return NAN;
+    double tokens = ceil(c->estimate.running / (double)p->pipeline);
+    const struct roofline_config *config = ask->pool->step_time.config;
+    if (!ask->chosen && ask->pool->step_time.type == &step_roofline_variant && config->law)
+        return moe_law_factor(config->law, (int64_t)tokens);
+    return moe_load_uniform((double)p->expert, tokens * (double)c->deployment.llm->moe.top_k);
+}
+
 /* Rates of the fitted model with a batch that just keeps the classes' TPOT: the pool's own layout
  * where its step time is roofline, else the best one of a scale-up domain. */
 static bool rates_predict(struct plan_ask *ask, struct arena *arena, struct errors *errors)
@@ -223,6 +239,7 @@ static bool rates_predict(struct plan_ask *ask, struct arena *arena, struct erro
         struct memory_query query = memory_query(d->llm, d->gpu, &d->parallel);
         query.precision = d->precision;
         query.utilization = ask->pool->engine.gpu_memory_utilization;
+        query.redundant_experts = config->redundant_experts;
         d->memory = memory_plan(&query);
         c.found = roofline_init(r, config, errors, NULL) &&
                   serving_at_tpot(r, &d->memory, &load, ask->tpot_limit_s, &c.estimate);
@@ -234,6 +251,7 @@ static bool rates_predict(struct plan_ask *ask, struct arena *arena, struct erro
                    c.why_not);
         return false;
     }
+    ask->busiest = busiest_gpu(ask, &c);
     char layout[PARALLEL_TEXT_MAX];
     ask->layout = arena_copy(arena, parallel_text(&c.deployment.parallel, layout));
     in->gpus_per_replica = (double)parallel_gpus(&c.deployment.parallel);
@@ -389,6 +407,9 @@ static void print_assumptions(const struct plan_ask *ask)
                  ask->gpu->name);
         line("layout", ask->layout, note);
     }
+    if (!isnan(ask->busiest))
+        line("busiest GPU over mean", text_real(ask->busiest, 2).s,
+             "of expert work in that batch; every MoE layer waits for it");
     line("decode tokens/s per GPU", text_real(in->decode_tokens_per_s, 0).s, "");
     char cached[96] = "";
     if (ask->cached > 0)
@@ -590,6 +611,7 @@ static void print_json(const struct plan_ask *ask, const struct plan_result *r)
     json_text(&json, "scenario", ask->config->name);
     json_text(&json, "pool", ask->pool->name);
     json_text(&json, "layout", ask->layout);
+    json_real(&json, "busiest_over_mean", ask->busiest);
     json_assumptions(&json, ask);
     json_real(&json, "requests_per_day", r->requests_per_day);
     json_real(&json, "average_requests_per_s", r->average_qps);
@@ -643,7 +665,7 @@ static bool plan_with(const struct plan_values *values, const char *scenario, st
                       struct errors *errors)
 {
     struct run *run = setup_open(scenario, &values->sets, NULL, NULL, arena, errors);
-    struct plan_ask ask = {.run = run};
+    struct plan_ask ask = {.run = run, .busiest = NAN};
     struct plan_result r;
     bool ok = run && ask_read(&ask, values, arena, errors) && plan_estimate(&ask.input, &r);
     if (ok && ask.llm && ask.gpu)

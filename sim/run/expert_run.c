@@ -115,7 +115,9 @@ static bool pool_make(struct expert_run *e, struct expert_pool *p, struct errors
     if (p->experts == NULL) {
         return false;
     }
-    p->roofline->law = &p->experts->law;
+    /* Whoever builds another roofline from the pool's settings (plan) sees the same. */
+    p->roofline->config.law = &p->experts->law;
+    ((struct roofline_config *)pool->step_time.config)->law = &p->experts->law;
     p->rebalance_ps =
         c->experts.rebalance_ps == FIELD_INT_UNSET ? TIME_NEVER : c->experts.rebalance_ps;
     p->next_ps =
