@@ -1,7 +1,8 @@
 /* trace: recorded arrivals, with the lengths they had. The file is read once from end to end when
  * the workload opens, so that every bad row is reported before the run and counts and means are
- * exact, and a second time, streaming, during the run. (With `spread` it is read once more, to find
- * the tick.) Requests come out of trace_feed.c, the same in every pass. */
+ * exact, and a second time, streaming, during the run, unless it is so short that its rows were
+ * kept. (With `spread` it is read once more, to find the tick.) Requests come out of trace_feed.c,
+ * the same in every pass. */
 #include "sim/workload/arrivals.h"
 
 #include <errno.h>
@@ -98,9 +99,10 @@ struct trace {
     uint64_t *hours;                      /* owned; arrivals in each hour, [hour_count] */
     size_t hour_count;
     uint128 prompt_sum, output_sum;
+    struct trace_feed_kept kept; /* owned; whole unless given_up */
 
     /* The second pass. */
-    struct trace_reader *reader;    /* owned */
+    struct trace_reader *reader;    /* owned; NULL: over the kept rows */
     struct trace_feed feed;         /* owned */
     struct token_hash_pool *hashes; /* borrowed; NULL: they are not wanted */
     uint64_t delivered;             /* rows */
@@ -167,6 +169,7 @@ static bool scan(struct trace *t, const struct site *site)
     struct request request;
     uint64_t beyond = 0;
     trace_feed_init(&feed, reader, &t->feed_setup);
+    feed.keep = &t->kept;
     while ((status = trace_feed_next(&feed, &request)) == TRACE_ROW) {
         int64_t time_ps = request.arrival_ps;
         if (time_ps < t->horizon_ps && time_ps < HORIZON_MAX_PS)
@@ -249,6 +252,7 @@ static void trace_close(void *self)
     struct trace *t = self;
     trace_feed_free(&t->feed);
     trace_reader_close(t->reader);
+    free(t->kept.rows);
     free(t->hours);
     free(t->other);
     free(t);
@@ -291,25 +295,40 @@ static void trace_extent(const void *self, int64_t *start_unix_s, int64_t *last_
     *last_ps = t->last_ps;
 }
 
+/* Another pass over the same rows; false when the file cannot be opened any more. */
+static bool pass_begin(const struct trace *t, struct trace_feed *feed, struct trace_reader **reader,
+                       struct errors *errors)
+{
+    if (!t->kept.given_up) {
+        *reader = NULL;
+        trace_feed_init_kept(feed, &t->kept, &t->feed_setup);
+        return true;
+    }
+    *reader = trace_reader_open(t->file, &t->options, errors);
+    trace_feed_init(feed, *reader, &t->feed_setup);
+    return *reader != NULL;
+}
+
 static bool trace_start(void *self, int64_t start_unix_s, int64_t horizon_ps, struct errors *errors)
 {
     (void)start_unix_s;
     struct trace *t = self;
     t->horizon_ps = horizon_ps;
-    t->reader = trace_reader_open(t->file, &t->options, errors);
     t->feed_setup.hashes = t->hashes; /* only here: the other passes throw requests away */
-    if (t->reader)
-        trace_feed_init(&t->feed, t->reader, &t->feed_setup);
+    bool ok = pass_begin(t, &t->feed, &t->reader, errors);
     t->feed_setup.hashes = NULL;
-    return t->reader != NULL;
+    return ok;
 }
 
 static size_t trace_fill(void *self, struct request *out, size_t max, struct errors *errors)
 {
     struct trace *t = self;
     size_t count = 0;
-    uint64_t bad_before = trace_reader_bad_rows(t->reader);
-    trace_reader_report_to(t->reader, errors);
+    uint64_t bad_before = 0;
+    if (t->reader) {
+        bad_before = trace_reader_bad_rows(t->reader);
+        trace_reader_report_to(t->reader, errors);
+    }
     while (count < max && trace_feed_next(&t->feed, &out[count]) == TRACE_ROW) {
         if (out[count].arrival_ps >= t->horizon_ps) {
             token_hashes_release(out[count].hashes);
@@ -319,7 +338,7 @@ static size_t trace_fill(void *self, struct request *out, size_t max, struct err
     }
     t->delivered += count;
     /* The first pass found the file sound and counted it: anything else now means a change. */
-    bool worse = !t->options.skip_bad && trace_reader_bad_rows(t->reader) > bad_before;
+    bool worse = t->reader && !t->options.skip_bad && trace_reader_bad_rows(t->reader) > bad_before;
     if (worse || (count < max && t->delivered != t->rows)) {
         struct source_pos pos = {.file = t->file};
         errors_add(errors, SEVERITY_ERROR, &pos, "the file changed while the run was reading it");
@@ -334,17 +353,17 @@ static double trace_rate(const void *self, int64_t time_ps)
     return hour < t->hour_count ? (double)t->hours[hour] / 3600 : 0;
 }
 
-/* Arrivals in [from, to) inside one hour, by reading the file again. */
+/* Arrivals in [from, to) inside one hour, by another pass. */
 static uint64_t count_part(const struct trace *t, int64_t from_ps, int64_t to_ps)
 {
     struct errors ignored; /* the first pass reported everything */
     errors_init(&ignored);
     uint64_t count = 0;
-    struct trace_reader *reader = trace_reader_open(t->file, &t->options, &ignored);
+    struct trace_reader *reader;
     struct trace_feed feed;
     struct request request;
-    trace_feed_init(&feed, reader, &t->feed_setup);
-    while (reader && trace_feed_next(&feed, &request) == TRACE_ROW && request.arrival_ps < to_ps)
+    bool open = pass_begin(t, &feed, &reader, &ignored);
+    while (open && trace_feed_next(&feed, &request) == TRACE_ROW && request.arrival_ps < to_ps)
         count += request.arrival_ps >= from_ps;
     trace_feed_free(&feed);
     trace_reader_close(reader);

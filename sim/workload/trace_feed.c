@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/base/arena.h"
+#include "sim/base/check.h"
 #include "sim/base/rng.h"
 
 /* Draws of one entity. */
@@ -14,7 +15,19 @@ static const uint64_t SESSION_ENTITY = UINT64_C(1) << 63; /* sessions beside row
 void trace_feed_init(struct trace_feed *feed, struct trace_reader *reader,
                      const struct trace_feed_setup *setup)
 {
-    *feed = (struct trace_feed){.setup = *setup, .reader = reader};
+    double least = floor(setup->rate_scale);
+    *feed = (struct trace_feed){.setup = *setup,
+                                .reader = reader,
+                                .copies_least = (uint64_t)least,
+                                .copies_chance = setup->rate_scale - least};
+}
+
+void trace_feed_init_kept(struct trace_feed *feed, const struct trace_feed_kept *kept,
+                          const struct trace_feed_setup *setup)
+{
+    check(!kept->given_up);
+    trace_feed_init(feed, NULL, setup);
+    feed->kept = kept;
 }
 
 void trace_feed_free(struct trace_feed *feed)
@@ -27,23 +40,60 @@ void trace_feed_free(struct trace_feed *feed)
     free(feed->offsets);
 }
 
+static void row_keep(struct trace_feed_kept *kept, const struct trace_row *row)
+{
+    if (kept->given_up)
+        return;
+    if (kept->count == TRACE_FEED_KEPT_MAX || row->hash_count > 0) {
+        free(kept->rows);
+        *kept = (struct trace_feed_kept){.given_up = true};
+        return;
+    }
+    if (kept->count == kept->capacity) {
+        kept->capacity = kept->capacity ? 2 * kept->capacity : 1024;
+        kept->rows = memory_grow(kept->rows, kept->capacity * sizeof *kept->rows);
+    }
+    kept->rows[kept->count++] = (struct trace_feed_row){.arrival_ps = row->arrival_ps,
+                                                        .session = row->session,
+                                                        .prompt_tokens = row->prompt_tokens,
+                                                        .output_tokens = row->output_tokens,
+                                                        .turn = row->turn};
+}
+
+static enum trace_status next_row(struct trace_feed *feed, struct trace_row *row)
+{
+    if (feed->kept) {
+        if (feed->kept_at == feed->kept->count)
+            return TRACE_END;
+        const struct trace_feed_row *kept = &feed->kept->rows[feed->kept_at++];
+        *row = (struct trace_row){.arrival_ps = kept->arrival_ps,
+                                  .prompt_tokens = kept->prompt_tokens,
+                                  .output_tokens = kept->output_tokens,
+                                  .turn = kept->turn,
+                                  .session = kept->session};
+        return TRACE_ROW;
+    }
+    enum trace_status status = trace_reader_next(feed->reader, row);
+    if (status == TRACE_ROW && feed->keep)
+        row_keep(feed->keep, row);
+    return status;
+}
+
 /* How often the present row comes: rate_scale on average. */
 static uint64_t copies_of(const struct trace_feed *feed)
 {
-    double whole = floor(feed->setup.rate_scale);
-    double rest = feed->setup.rate_scale - whole;
-    if (rest == 0)
-        return (uint64_t)whole;
+    if (feed->copies_chance == 0)
+        return feed->copies_least;
     uint64_t entity =
         feed->row.session >= 0 ? SESSION_ENTITY | (uint64_t)feed->row.session : feed->rows;
     double chance = rng_unit(rng_draw(feed->setup.key, entity, DRAW_COPIES).a);
-    return (uint64_t)whole + (chance < rest);
+    return feed->copies_least + (chance < feed->copies_chance);
 }
 
 /* A copy of a session is a session of its own. */
 static int64_t session_of(const struct trace_feed *feed)
 {
-    uint64_t most = (uint64_t)ceil(feed->setup.rate_scale);
+    uint64_t most = feed->copies_least + (feed->copies_chance > 0);
     if (feed->row.session < 0 || most <= 1)
         return feed->row.session;
     return (int64_t)(((uint64_t)feed->row.session * most + feed->copy) & INT64_MAX);
@@ -65,7 +115,7 @@ static enum trace_status next_copy(struct trace_feed *feed, struct request *requ
 {
     while (feed->copy == feed->copies) {
         struct trace_row row;
-        enum trace_status status = trace_reader_next(feed->reader, &row);
+        enum trace_status status = next_row(feed, &row);
         if (status != TRACE_ROW)
             return status;
         feed->row = (struct request){.arrival_ps = row.arrival_ps,

@@ -14,6 +14,10 @@
 
 enum { HASHES_MIN = 64 };
 
+/* zlib's own buffer: far smaller than what is asked of it at a time, so that it writes right into
+ * ours. */
+enum { GZIP_BUFFER = 1 << 15 };
+
 struct seen {
     uint64_t id;
     uint32_t row; /* 0: none */
@@ -225,16 +229,13 @@ static bool next_line(struct trace_reader *r)
 static size_t split_cells(const struct trace_reader *r, struct trace_cell *cells, size_t max)
 {
     const char *start = r->line, *end = r->line + r->length;
-    size_t count = 0;
-    for (const char *p = start;; p++) {
-        if (p < end && *p != ',')
-            continue;
+    for (size_t count = 0;; count++) {
+        const char *comma = memchr(start, ',', (size_t)(end - start));
         if (count < max)
-            cells[count] = (struct trace_cell){start, (size_t)(p - start)};
-        count++;
-        if (p == end)
-            return count;
-        start = p + 1;
+            cells[count] = (struct trace_cell){start, (size_t)((comma ? comma : end) - start)};
+        if (!comma)
+            return count + 1;
+        start = comma + 1;
     }
 }
 
@@ -508,7 +509,7 @@ struct trace_reader *trace_reader_open(const char *path, const struct trace_read
         trace_reader_close(r);
         return NULL;
     }
-    gzbuffer(r->file, TRACE_READER_BUFFER);
+    gzbuffer(r->file, GZIP_BUFFER);
     return reader_begin(r);
 }
 

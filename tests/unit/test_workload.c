@@ -230,6 +230,51 @@ START_TEST(trace_changed_underneath)
 }
 END_TEST
 
+/* A short trace is not read again: its file may be gone. Copies of rows and questions about parts
+ * of an hour are as those of a long one, of which these are the first rows. */
+START_TEST(short_trace_is_read_once)
+{
+    enum { ROWS = 1000, LONG_ROWS = 40000 };
+    begin();
+    struct workload *w[2];
+    char path[2][256];
+    for (int i = 0; i < 2; i++) {
+        snprintf(path[i], sizeof path[i], "%s", traffic_temp(i == 0 ? "short.csv" : "long.csv"));
+        FILE *f = fopen(path[i], "wb");
+        fputs("arrival_s,prompt_tokens,output_tokens,session,turn\n", f);
+        for (int row = 0; row < (i == 0 ? ROWS : LONG_ROWS); row++)
+            fprintf(f, "%d.25,%d,%d,%d,%d\n", row, row + 1, row % 7, row / 3, row % 3);
+        fclose(f);
+        const struct traffic_config *class =
+            traffic_make(&arena, arena_printf(&arena,
+                                              "name=t; arrivals=trace; arrivals.file=%s; "
+                                              "arrivals.rate_scale=1.5; arrivals.time_scale=2",
+                                              path[i]));
+        w[i] = traffic_open(&class, 1, TIME_NONE, &errors);
+        ck_assert_ptr_nonnull(w[i]);
+    }
+    remove(path[0]);
+    ck_assert(workload_expected(w[0], 0, 100 * PS_PER_SECOND, 900 * PS_PER_SECOND) ==
+              workload_expected(w[1], 0, 100 * PS_PER_SECOND, 900 * PS_PER_SECOND));
+    struct request a, b;
+    uint64_t requests = 0;
+    for (; workload_next(w[0], &a, &errors) == WORKLOAD_OK; requests++) {
+        ck_assert_int_eq(workload_next(w[1], &b, &errors), WORKLOAD_OK);
+        ck_assert_int_eq(a.arrival_ps, b.arrival_ps);
+        ck_assert_uint_eq(a.prompt_tokens, b.prompt_tokens);
+        ck_assert_uint_eq(a.output_tokens, b.output_tokens);
+        ck_assert_int_eq(a.session, b.session);
+        ck_assert_uint_eq(a.turn, b.turn);
+    }
+    ck_assert(requests > ROWS * 4 / 3 && requests < ROWS * 5 / 3);
+    ck_assert_uint_eq(a.prompt_tokens, ROWS);
+    workload_close(w[0]);
+    workload_close(w[1]);
+    remove(path[1]);
+    finish();
+}
+END_TEST
+
 START_TEST(refusals)
 {
     static const struct {
@@ -389,6 +434,7 @@ int main(void)
                                   trace_questions,
                                   trace_scaled_and_skipped,
                                   trace_changed_underneath,
+                                  short_trace_is_read_once,
                                   refusals,
                                   export_plain,
                                   export_gzip,
