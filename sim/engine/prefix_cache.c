@@ -368,10 +368,11 @@ bool prefix_cache_watched(const struct prefix_cache *c, const struct prefix_hold
 static void tip_enter(struct prefix_cache *c, struct prefix_hold *hold, uint32_t sequence,
                       const struct request *request)
 {
-    struct prefix_part part = prefix_chain_part(request, c->block_size, hold->blocks);
-    if (hold->node == NONE || c->nodes[hold->node].first != part.first) {
+    if (hold->blocks == hold->end) {
+        struct prefix_part part = prefix_chain_part(request, c->block_size, hold->blocks);
         hold->node = find_or_make(c, hold->node, &part);
         hold->depth = 0;
+        hold->end = part.end;
     }
     c->nodes[hold->node].tips++;
     c->nodes[hold->node].tip ^= sequence;
@@ -400,7 +401,7 @@ int64_t prefix_cache_take(struct prefix_cache *c, struct prefix_hold *hold, uint
                           const struct request *request, const struct prefix_match *match)
 {
     debug_check(hold->node == NONE && hold->blocks == 0);
-    *hold = (struct prefix_hold){match->node, match->depth, match->blocks, true};
+    *hold = (struct prefix_hold){match->node, match->depth, match->blocks, match->end, true};
     int64_t taken = hold_add(c, match->node, match->depth);
     tip_enter(c, hold, sequence, request);
     return taken;
@@ -424,8 +425,7 @@ void prefix_cache_advance(struct prefix_cache *c, struct prefix_hold *hold, uint
             hold_lift(c, hold);
             return;
         }
-        struct prefix_part part = prefix_chain_part(request, c->block_size, hold->blocks);
-        uint32_t end = part.end < blocks ? part.end : blocks;
+        uint32_t end = hold->end < blocks ? hold->end : blocks;
         uint32_t n = end - hold->blocks;
         hold_extend(c, hold->node, n);
         hold->depth += n;
@@ -436,7 +436,7 @@ void prefix_cache_advance(struct prefix_cache *c, struct prefix_hold *hold, uint
             node->fresh = before + (end - computed < n ? end - computed : n);
             node->fresh_iteration = iteration;
         }
-        if (end == part.end) {
+        if (end == hold->end) {
             tip_leave(c, hold, sequence);
             tip_enter(c, hold, sequence, request);
         }
@@ -536,6 +536,7 @@ void prefix_cache_look(const struct prefix_cache *c, const struct request *reque
         if (have > 0) {
             match->node = index;
             match->depth = have;
+            match->end = part.end;
             match->blocks += have;
         }
         if (have < want) {

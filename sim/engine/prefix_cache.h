@@ -30,6 +30,7 @@ struct prefix_hold {
     uint32_t node;   /* the deepest it is at */
     uint32_t depth;  /* blocks of it that it holds; 0: those of its parent above it, if any */
     uint32_t blocks; /* published blocks it holds in all */
+    uint32_t end;    /* of its chain, where the part of `node` ends for it; while open */
     bool open;       /* a tip of `node`; else its further blocks are private */
 };
 
@@ -47,6 +48,7 @@ struct prefix_match {
     uint32_t node,
         depth; /* where it ends: `depth` ≥ 1 blocks of node; PREFIX_CACHE_NONE: nowhere */
     uint32_t blocks;
+    uint32_t end;       /* where the part that it ends in ends */
     bool may_grow;      /* a running sequence may publish the next block */
     uint32_t publisher; /* the one that does, if it is alone; else SEQUENCE_NONE */
 };
