@@ -36,6 +36,8 @@ static const char *const rest =
     "| `scenario`, `seed`, `digest` | its name, the seed, the fingerprint of everything that "
     "happened |\n"
     "| `requests` | `arrived`, `completed`, `refused`, `unservable`, `cancelled`, `in_flight` |\n"
+    "| `sessions` | `started`, `finished`, `given_up`, `past_horizon`, `cut`, of all classes, from "
+    "time 0; null where there are none |\n"
     "| `tokens` | `prompt`, `cached`, `computed`, `recomputed`, `output` |\n"
     "| `latency` | `ttft_s`, `tpot_s`, `itl_s`, `e2e_s`, `queue_s`, each with `count`, `mean`, "
     "`p50`, `p90`, `p95`, `p99`, `max` |\n"

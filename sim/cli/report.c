@@ -375,11 +375,25 @@ static void heading_print(FILE *out, const char *heading)
     fprintf(out, "\n%s%s%s\n", styled ? "\033[1m" : "", heading, styled ? "\033[0m" : "");
 }
 
+static void sessions_print(const struct sessions_counts *s, FILE *out)
+{
+    if (s->started == 0)
+        return;
+    name_print(out, "sessions");
+    fprintf(out, "%s started: %s finished + %s gave up + %s went on past the horizon",
+            text_count(s->started).s, text_count(s->finished).s, text_count(s->given_up).s,
+            text_count(s->past_horizon).s);
+    if (s->cut > 0)
+        fprintf(out, " + %s were cut", text_count(s->cut).s);
+    fputc('\n', out);
+}
+
 static void summary_print(const struct run_outcome *o, FILE *out)
 {
     const struct metrics_summary *s = o->summaries;
     heading_print(out, "Summary");
     requests_print(s, out);
+    sessions_print(&o->sessions, out);
     if (o->skipped_rows > 0) {
         name_print(out, "trace");
         fprintf(out, "%s bad rows were left out (on_bad_row: skip)\n",

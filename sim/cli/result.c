@@ -21,6 +21,22 @@ static void requests_json(struct json *j, const struct metrics_requests *r)
     json_object_end(j);
 }
 
+/* Null where there are no sessions. */
+static void sessions_json(struct json *j, const struct sessions_counts *s)
+{
+    if (s->started == 0) {
+        json_text(j, "sessions", NULL);
+        return;
+    }
+    json_object(j, "sessions");
+    json_count(j, "started", s->started);
+    json_count(j, "finished", s->finished);
+    json_count(j, "given_up", s->given_up);
+    json_count(j, "past_horizon", s->past_horizon);
+    json_count(j, "cut", s->cut);
+    json_object_end(j);
+}
+
 static void tokens_json(struct json *j, const struct metrics_tokens *t)
 {
     json_object(j, "tokens");
@@ -152,6 +168,7 @@ void result_members_json(struct json *j, const struct run_outcome *o)
     json_int(j, "seed", o->seed);
     json_text(j, "digest", o->digest);
     requests_json(j, &s->requests);
+    sessions_json(j, &o->sessions);
     tokens_json(j, &s->tokens);
     latencies_json(j, s);
     slo_json(j, &s->slo);

@@ -68,6 +68,7 @@ void run_outcome_fill(const struct run *run, struct run_outcome *o, struct arena
                               .pools = run_outcome_pools(run, arena),
                               .skipped_rows = workload_skipped_rows(run->workload),
                               .failed_calls = workload_failed_calls(run->workload),
+                              .sessions = workload_sessions_all(run->workload),
                               .totals = totals};
     o->checks = run_audit(run, &o->check_count, &o->audit_ok);
     metrics_scale_events(m, &o->scale_events);
@@ -146,6 +147,13 @@ static void meta_read(struct reading *r)
     o->interval_ps = number(r, "meta/trace_interval_ps");
     o->skipped_rows = (uint64_t)number(r, "meta/skipped_rows");
     o->failed_calls = (uint64_t)number(r, "meta/failed_calls");
+    o->sessions = (struct sessions_counts){
+        .started = (uint64_t)number(r, "meta/sessions_started"),
+        .finished = (uint64_t)number(r, "meta/sessions_finished"),
+        .given_up = (uint64_t)number(r, "meta/sessions_given_up"),
+        .past_horizon = (uint64_t)number(r, "meta/sessions_past_horizon"),
+        .cut = (uint64_t)number(r, "meta/sessions_cut"),
+    };
     o->description = trace_read_title(r->file); /* the name where there is no description */
     if (strcmp(o->description, o->name) == 0)
         o->description = "";

@@ -34,6 +34,7 @@ struct run_outcome {
     const struct run_outcome_pool *pools;
     bool audit_ok;
     uint64_t skipped_rows, failed_calls;
+    struct sessions_counts sessions; /* of all classes */
     const struct run_totals *totals; /* NULL: from a file, where how long it took is not */
 };
 

@@ -237,6 +237,17 @@ static void output_fill(struct output *o, const struct run *run, const char *dig
              "Bad rows of traces left out so far (on_bad_row: skip)");
     add_meta(o, "failed_calls", NULL, workload_failed_calls(run->workload),
              "Failed calls of BurstGPT traces left out so far");
+    struct sessions_counts sessions = workload_sessions_all(run->workload);
+    add_meta(o, "sessions_started", NULL, sessions.started,
+             "Sessions that started so far, those under way at the start included");
+    add_meta(o, "sessions_finished", NULL, sessions.finished,
+             "Of them, those whose every turn was answered");
+    add_meta(o, "sessions_given_up", NULL, sessions.given_up,
+             "Those that a turn that was refused, unservable or cancelled ended");
+    add_meta(o, "sessions_past_horizon", NULL, sessions.past_horizon,
+             "Those whose next turn would have come at or after the horizon");
+    add_meta(o, "sessions_cut", NULL, sessions.cut,
+             "Those that waited for an answer when the run was cut (drain: false)");
     if (complete) {
         add_meta(o, "digest", digest, 0, "Fingerprint of everything that happened, in order");
     }

@@ -329,6 +329,22 @@ static void loop_begin(struct loop *loop)
     event_queue_push(&run->queue, run->config.horizon_ps, EVENT_TIMER, TIMER_HORIZON, 0);
 }
 
+/* Every session ended in one of the ways there are. */
+static void sessions_audit(struct run *run)
+{
+    struct sessions_counts s = workload_sessions_all(run->workload);
+    if (s.started == 0) {
+        return;
+    }
+    metrics_audit_add(run->metrics, "sessions",
+                      s.started == s.finished + s.given_up + s.past_horizon + s.cut,
+                      "%llu sessions started, %llu finished, %llu gave up, %llu would have gone on "
+                      "past the horizon, %llu were cut",
+                      (unsigned long long)s.started, (unsigned long long)s.finished,
+                      (unsigned long long)s.given_up, (unsigned long long)s.past_horizon,
+                      (unsigned long long)s.cut);
+}
+
 static void finish(struct run *run, int64_t now_ps)
 {
     run->end_ps = now_ps > run->config.horizon_ps ? now_ps : run->config.horizon_ps;
@@ -345,6 +361,7 @@ static void finish(struct run *run, int64_t now_ps)
     metrics_audit_add(run->metrics, "arrivals", totals.arrived == run->arrived,
                       "the workload made %llu requests, the fleet saw %llu",
                       (unsigned long long)run->arrived, (unsigned long long)totals.arrived);
+    sessions_audit(run);
 }
 
 /* Gives the loop its clients where some react; whether they do. */

@@ -341,8 +341,10 @@ void sessions_begin(struct sessions *s, struct request *request)
 void sessions_complete(struct sessions *s, const struct request_record *record)
 {
     const struct request *request = &record->request;
-    if (record->outcome == OUTCOME_IN_FLIGHT)
-        return; /* the run was cut */
+    if (record->outcome == OUTCOME_IN_FLIGHT) {
+        s->counts.cut++;
+        return;
+    }
     if (record->outcome != OUTCOME_COMPLETED) {
         s->counts.given_up++;
         return;

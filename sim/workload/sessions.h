@@ -22,12 +22,14 @@ struct sessions_config {
 };
 extern const struct field sessions_fields[];
 
-/* What became of a class's conversations. Those not counted here are under way. */
+/* What became of a class's conversations. Those that started and ended in none of these ways are
+ * under way. */
 struct sessions_counts {
     uint64_t started;      /* those under way at the start included */
     uint64_t finished;     /* every turn was answered */
     uint64_t given_up;     /* a turn was refused, unservable or cancelled: no more turns */
     uint64_t past_horizon; /* the next turn would have come at or after the horizon */
+    uint64_t cut;          /* waited for an answer when the run was cut */
 };
 
 struct sessions;

@@ -614,6 +614,20 @@ struct sessions_counts workload_sessions(const struct workload *w, size_t class_
     return sessions ? sessions_counts(sessions) : (struct sessions_counts){0};
 }
 
+struct sessions_counts workload_sessions_all(const struct workload *w)
+{
+    struct sessions_counts all = {0};
+    for (size_t i = 0; i < w->class_count; i++) {
+        struct sessions_counts own = workload_sessions(w, i);
+        all.started += own.started;
+        all.finished += own.finished;
+        all.given_up += own.given_up;
+        all.past_horizon += own.past_horizon;
+        all.cut += own.cut;
+    }
+    return all;
+}
+
 uint32_t workload_hash_block(const struct workload *w, size_t class_index)
 {
     const struct stream *s = stream_at(w, class_index);

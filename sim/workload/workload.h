@@ -86,8 +86,9 @@ double workload_expected(const struct workload *w, size_t class_index, int64_t f
  * trace); shared prompts and the history of sessions count into the prompt. */
 double workload_mean_prompt(const struct workload *w, size_t class_index);
 double workload_mean_output(const struct workload *w, size_t class_index);
-/* What has become of a class's sessions so far; zeros without. */
+/* What has become of a class's sessions so far, zeros without; and of those of all classes. */
 struct sessions_counts workload_sessions(const struct workload *w, size_t class_index);
+struct sessions_counts workload_sessions_all(const struct workload *w);
 /* Tokens that one of the hashes of this class's requests stands for; 0: its trace has none, or it
  * is no trace. Whether requests of this class can share contents with others at all. */
 uint32_t workload_hash_block(const struct workload *w, size_t class_index);

@@ -58,7 +58,7 @@ small_json() {
   small
   small_json --no-output
   [ "$(json out.json '" ".join(o)')" = \
-    "scenario seed digest requests tokens latency slo kv gpu_hours cost cost_split scaling transient audit run" ]
+    "scenario seed digest requests sessions tokens latency slo kv gpu_hours cost cost_split scaling transient audit run" ]
   [ "$(json out.json '" ".join(o["requests"])')" = \
     "arrived completed refused unservable cancelled in_flight" ]
   [ "$(json out.json '" ".join(o["tokens"])')" = "prompt cached computed recomputed output" ]

@@ -61,6 +61,7 @@ PY
   for trace in t.csv t.csv.gz; do
     fs_run run talk.yaml --quiet --no-output --requests a.csv --force --export-trace "$trace"
     assert_status 0
+    assert_output_has "  sessions "
     assert_output_has "hash_block_size: 16"
     replay_of "$trace"
     "$FLEETSIM_BIN" run replay.yaml --quiet --json --no-output --requests b.csv --force >b.json
@@ -72,6 +73,20 @@ PY
   # A trace of a trace is that trace.
   "$FLEETSIM_BIN" run replay.yaml --quiet --json --no-output --export-trace again.csv >/dev/null
   assert_same_bytes t.csv again.csv
+}
+
+@test "every session ends in one of the ways there are" {
+  scenario
+  for drain in true false; do
+    "$FLEETSIM_BIN" run talk.yaml --quiet --json --force -o talk.h5 --set "drain=$drain" >a.json
+    "$FLEETSIM_BIN" show talk.h5 --json >b.json
+    for o in a.json b.json; do
+      [ "$(json $o 'o["sessions"]["started"] == sum(o["sessions"].values()) / 2 > 900')" = True ]
+      [ "$(json $o '0 < o["sessions"]["given_up"] <= o["requests"]["cancelled"]')" = True ]
+      [ "$(json $o 'o["audit"]["ok"]')" = True ]
+    done
+  done
+  [ "$(json a.json '0 < o["sessions"]["cut"] <= o["requests"]["in_flight"]')" = True ]
 }
 
 @test "only a run can export what follows from the fleet" {
