@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Draws how evenly experts load the GPUs, hour by hour, from a run's HDF5 file alone.
 
-Above, the busiest GPU over the mean: over whole intervals, and as single steps pay for it. Below, a
-heat map for each group of layers: every expert-parallel rank, its tokens over the mean of the ranks.
-For runs whose pools state step_time.experts.
+Above, the busiest GPU over the mean: over whole intervals, and as single steps pay for it.
+Below, a heat map for each group of layers: every expert-parallel rank, its tokens over the mean of
+the ranks. For runs whose pools state step_time.experts.
 
   plot_experts.py RUN.h5                       writes RUN-experts.png
   plot_experts.py RUN.h5 --layers 0,3          only these groups of layers

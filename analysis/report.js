@@ -59,6 +59,8 @@
   }
   /* On paper everything is open, and charts have the size that the page's style makes room for. */
   const places = Object.keys(charts).map((id) => document.getElementById(id));
+  startExplorer(base, axis);
+  if (document.getElementById("explorer-data")) places.push(document.getElementById("explorer"));
   addEventListener("beforeprint", () => {
     for (const part of document.querySelectorAll("details")) part.open = true;
     for (const place of places) Plotly.relayout(place, { width: 510, height: 290 });
@@ -67,5 +69,5 @@
     for (const place of places) Plotly.relayout(place, { width: null, height: null,
       autosize: true });
   });
-  state(String(Object.keys(charts).length));
+  state(String(places.length));
 })();

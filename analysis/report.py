@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Writes one HTML page of a run that opens anywhere without a network.
+"""Writes one HTML page of a run or a sweep that opens anywhere without a network.
 
 Interactive charts, the summary, the audit, the assumptions and how to get the same numbers
 again, all in one file.
 
   report.py RUN.h5                   writes RUN.html
-  report.py RUN.h5 -o report.html    (`fleetsim report` does the same)
+  report.py SWEEP -o report.html     a sweep's folder or sweep.h5 (`fleetsim report` does the same)
 
-As a function: report(fleetio.open_run("RUN.h5")) returns the page as text.
+As functions: report(fleetio.open_run("RUN.h5")) and sweep_report(fleetio.open_sweep("SWEEP"))
+return the page as text.
 """
 import argparse
 import base64
@@ -22,7 +23,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import fleetio  # noqa: E402
 import report_charts  # noqa: E402
+import report_sweep  # noqa: E402
 from figure import compact, dollars, duration, percent  # noqa: E402
+from plot_sweep import value_text  # noqa: E402
 
 EXIT_BAD_INPUT = 2
 # The rows of the short summary: the column tables' own names and definitions come with them.
@@ -196,10 +199,15 @@ def read(name):
     return Path(HERE, name).read_text(encoding="utf-8")
 
 
+def embedded(name, data):
+    """JSON in a script of its own; a "</" in it would end the script."""
+    data = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    data = data.replace("</", "<\\/")
+    return f'<script type="application/json" id="{name}">{data}</script>\n'
+
+
 def page(title, description, body, charts):
     """The whole page. charts: {id: chart}."""
-    data = json.dumps(charts, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    data = data.replace("</", "<\\/")  # or it would end the script
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
@@ -214,11 +222,10 @@ def page(title, description, body, charts):
 <p id="no-charts" class=failed hidden>The charts need a browser of 2023 or later.</p>
 <noscript><p class=failed>The charts need JavaScript; the tables do not.</p></noscript>
 {body}</main>
-<script type="application/json" id="charts">{data}</script>
-<script type="text/plain" id="library">
+{embedded("charts", charts)}<script type="text/plain" id="library">
 {library()}</script>
 <script>
-{read("report.js")}</script>
+{read("report_sweep.js")}{read("report.js")}</script>
 </body></html>
 """
 
@@ -263,6 +270,53 @@ def report(run):
     return page(run.name, run.title, "".join(parts), charts)
 
 
+def sweep_report(sweep):
+    """The page of a fleetio.Sweep."""
+    names = report_sweep.outputs_of(sweep)
+    if not names:
+        raise fleetio.FileError(f"{sweep.path}: no run of it is done")
+    drawn, charts = charts_part(report_sweep.of_sweep(sweep, names))
+    head, rows, more = report_sweep.rows(sweep, names[:8])
+    rows = [[*row[:len(sweep.axes)], *(number(value) for value in row[len(sweep.axes):])]
+            for row in rows]
+    runs, done = (int(sweep.meta.get(name, 0)) for name in ("runs", "runs_done"))
+    replications = sweep.data.sizes.get(fleetio.REPLICATION, 1)
+    say = f"{done:,} of {runs:,} runs are done" if done < runs else f"{runs:,} runs"
+    if replications > 1:
+        say += f", {replications} replications of each point; bars are 95 % intervals"
+    axes = [[axis, report_sweep.described(sweep.data[axis], axis)["label"],
+             str(sweep.data[axis].attrs.get("key", "")),
+             ", ".join(value_text(sweep.data[axis], at) for at in range(sweep.data.sizes[axis]))]
+            for axis in sweep.axes]
+    meanings = [[name, sweep.data[name].attrs.get("long_name", name),
+                 sweep.data[name].attrs.get("units", ""),
+                 sweep.data[name].attrs.get("description", "")] for name in names]
+    parts = [f"<p class={'soft' if done == runs else 'failed'}>{text(say)}</p>\n",
+             "<h2>Any output over any axis</h2>\n<figure><div class=controls "
+             "id=explorer-controls></div><div class='chart tall' id=explorer></div></figure>\n",
+             embedded("explorer-data", report_sweep.explorer(sweep, names)), drawn,
+             "<h2>Axes</h2>\n", table(["axis", "meaning", "key", "values"], axes, {}),
+             "<h2>What the outputs mean</h2>\n",
+             table(["output", "", "unit", "definition"], meanings, {}),
+             "<h2>All points</h2>\n<details class=dense><summary>The table</summary>",
+             table(head, rows, {}, range(len(sweep.axes), len(head))),
+             f"<p>{more:,} more are in sweep.h5.</p>" if more else "", "</details>\n",
+             "<h2>The same numbers again</h2>\n", sweep_again(sweep)]
+    return page(sweep.name, sweep.title, "".join(parts), charts)
+
+
+def sweep_again(sweep):
+    return (f"<p>Save {link('sweep.yaml', sweep.scenario.get('sweep', ''))} and the base scenario, "
+            f"{link('scenario.yaml', sweep.scenario.get('base', ''))}, as it names it, "
+            "and run</p>\n"
+            f"<pre>fleetsim sweep sweep.yaml -o {text(sweep.name)}</pre>\n"
+            f"<p>Made by fleetsim {text(sweep.meta.get('version', ''))}.</p>\n"
+            "<details><summary>The sweep's file</summary><pre>"
+            f"{text(sweep.scenario.get('sweep', ''))}</pre></details>\n"
+            "<details><summary>The base scenario</summary><pre>"
+            f"{text(sweep.scenario.get('base', ''))}</pre></details>\n")
+
+
 def write(target, content):
     """Beside its name and renamed: the page is whole or absent."""
     temporary = f"{target}.{os.getpid()}.tmp"
@@ -279,12 +333,16 @@ def write(target, content):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", metavar="RUN.h5", help="a run's file")
-    parser.add_argument("-o", "--output", metavar="FILE.html", help="the page (default: RUN.html)")
+    parser.add_argument("run", metavar="RUN.h5|SWEEP", help="a run's file, or a sweep's folder")
+    parser.add_argument("-o", "--output", metavar="FILE.html",
+                        help="the page (default: the operand's name with .html)")
     options = parser.parse_args()
     output = options.output or str(Path(options.run).with_suffix(".html"))
     try:
-        content = report(fleetio.open_run(options.run))
+        if fleetio.is_sweep(options.run):
+            content = sweep_report(fleetio.open_sweep(options.run))
+        else:
+            content = report(fleetio.open_run(options.run))
     except fleetio.FileError as reason:
         print(f"fleetsim report: {reason}", file=sys.stderr)
         return EXIT_BAD_INPUT

@@ -304,7 +304,8 @@ def expert_maps(run, times):
                  "colorbar": {"title": {"text": "over mean", "side": "right"}, "thickness": 12},
                  "hovertemplate": "rank %{y}, %{x}: %{z:.3g}<extra></extra>"}
         made = over_time(times, f"Load by GPU: {name} (pool/group of layers)", [trace],
-                         {"title": {"text": "rank"}, "autorange": "reversed"}, margin={"l": 62, "r": 96, "t": 30, "b": 44})
+                         {"title": {"text": "rank"}, "autorange": "reversed"},
+                         margin={"l": 62, "r": 96, "t": 30, "b": 44})
         made["layout"]["hovermode"] = "closest"
         maps.append(made)
     return maps

@@ -1,4 +1,4 @@
-/* fleetsim report: one HTML page of a run. The page is made by analysis/report.py. */
+/* fleetsim report: one HTML page of a run or a sweep. The page is made by analysis/report.py. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -142,16 +142,20 @@ static int report_run(const void *values, const struct options_list *operands)
 
 const struct command cmd_report_command = {
     .name = "report",
-    .summary = "one HTML page of a run, with interactive charts, that opens without a network",
-    .operands = "RUN.h5",
+    .summary = "one HTML page of a run or a sweep, with charts, that opens without a network",
+    .operands = "RUN.h5|SWEEP",
     .operands_min = 1,
     .operands_max = 1,
     .options = report_specs,
     .options_size = sizeof(struct report_values),
     .text =
-        "The page holds everything: charts, summary, audit, assumptions, and how to get the same\n"
-        "numbers again. It prints on A4. It is made by analysis/report.py with /usr/bin/python3\n"
-        "(FLEETSIM_PYTHON names another) and Debian's python3-plotly.\n",
-    .example = "fleetsim report chat-1m.h5 -o report.html\n",
+        "SWEEP is the folder of a sweep, or its sweep.h5. The page holds everything: charts, "
+        "summary,\n"
+        "audit, assumptions, and how to get the same numbers again. It prints on A4. It is made "
+        "by\n"
+        "analysis/report.py with /usr/bin/python3 (FLEETSIM_PYTHON names another) and Debian's\n"
+        "python3-plotly.\n",
+    .example = "fleetsim report chat-1m.h5 -o report.html\n"
+               "fleetsim report night\n",
     .run = report_run,
 };

@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "analysis"))
 BIN = os.environ.get("FLEETSIM_BIN", str(ROOT / "build/release/fleetsim"))
 try:
     import h5py
-    import matplotlib
+    import matplotlib.pyplot
     import numpy
     import xarray  # noqa: F401
 except ImportError as reason:
@@ -35,6 +35,8 @@ import plot_day  # noqa: E402
 import plot_experts  # noqa: E402
 import plot_latency  # noqa: E402
 import plot_scaling  # noqa: E402
+import plot_sweep  # noqa: E402
+import plot_tornado  # noqa: E402
 
 FOLDER = tempfile.mkdtemp(prefix="fleetsim-figures-")
 SMALL = ROOT / "tests/cli/small.yaml"
@@ -55,6 +57,35 @@ RUNS = {
                 "fleet.pools[0].autoscaler={policy: static, replicas: 1}"],
     "empty": ["workload[0].arrivals.rate=0.0001/s", "fleet.pools[0].autoscaler.min_replicas=0"],
 }
+
+
+SWEEP = """
+name: night
+description: Cold starts against load, under two policies
+base: {base}
+replications: 2
+outputs: [usd, ttft_p99, slo_attainment]
+axes:
+  - {{name: cold, long_name: provisioning, key: 'fleet.pools[0].cold_start.provision',
+     list: [0 s, 60 s, 2 min], unit: min}}
+  - name: policy
+    key: fleet.pools[0].autoscaler
+    labels: [static, target]
+    list:
+      - {{policy: static, replicas: 1}}
+      - {{policy: target, metric: concurrency, target: 4, min_replicas: 1, max_replicas: 8}}
+  - {{name: rate, key: 'workload[0].arrivals.rate', range: {{from: 1 /s, to: 5 /s, count: 3}}}}
+"""
+
+
+def sweep_made(name, *options):
+    """A sweep's folder, opened; made when it is first asked for."""
+    if not Path(FOLDER, name).exists():
+        Path(FOLDER, "sweep.yaml").write_text(SWEEP.format(base=SMALL), encoding="utf-8")
+        done = subprocess.run([BIN, "sweep", f"{FOLDER}/sweep.yaml", "-o", f"{FOLDER}/{name}",
+                               "--quiet", *options], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr + done.stdout
+    return fleetio.open_sweep(f"{FOLDER}/{name}")
 
 
 def setUpModule():
@@ -91,7 +122,7 @@ def drawn_texts(figure):
     hidden = set()
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
-            shown = axis._update_ticks()
+            shown = axis._update_ticks() if axes.axison else []
             wanted = {id(label) for tick in shown for label in (tick.label1, tick.label2)}
             for tick in itertools.chain(axis.majorTicks, axis.minorTicks):
                 hidden |= {id(tick.label1), id(tick.label2)} - wanted
@@ -113,7 +144,7 @@ class Figures(unittest.TestCase):
             inside = (box.x0 >= -1 and box.y0 >= -1 and box.x1 <= figure.bbox.width + 1 and
                       box.y1 <= figure.bbox.height + 1)
             self.assertTrue(inside, f"{text.get_text()!r} leaves the picture: {box}")
-        for axes in figure.axes:
+        for axes in filter(lambda axes: axes.axison, figure.axes):
             self.assertTrue(axes.get_ylabel() or axes.get_xlabel(), axes.get_title(loc="left"))
             if len(axes.lines) + len(axes.patches) > 0 and axes.get_xaxis().get_visible():
                 labels = [label for label in axes.get_yticklabels() if label.get_text()]
@@ -181,6 +212,42 @@ class Figures(unittest.TestCase):
             plot_experts.plot_experts(run, layers=[7])
         with self.assertRaisesRegex(fleetio.FileError, "step_time.experts"):
             plot_experts.plot_experts(opened("day"))
+
+    def test_sweep(self):
+        sweep = sweep_made("night")
+        self.assertEqual(sweep.axes, ["cold", "policy", "rate"])
+        figure = plot_sweep.plot_sweep(sweep, "ttft_p99", by="cold", at={"policy": "target"})
+        self.check(figure)
+        drawn = figure.axes[0].containers[1].lines[0].get_ydata()  # the second of cold
+        values = sweep.data["ttft_p99"].sel(cold=1, policy="target").mean("replication").values
+        self.assertTrue(numpy.allclose(drawn, values))
+        self.assertIn("2 replications", " ".join(text.get_text() for text in figure.texts))
+        self.check(plot_sweep.plot_sweep(sweep, x="policy", by="rate", log=True))
+        figure = plot_sweep.plot_map(sweep, "usd", x="rate", by="cold", at={"policy": "target"})
+        self.check(figure)
+        cells = [float(text.get_text()) for text in figure.axes[0].texts]
+        shown = sweep.output("usd")[0].sel(policy="target").transpose("cold", "rate").values
+        self.assertTrue(numpy.allclose(cells, shown.ravel(), rtol=5e-3))
+        self.check(plot_sweep.plot_pareto(sweep))
+        for wrong, says in (({"output": "usdd"}, "did you mean 'usd'"), ({"x": "hot"}, "no axis"),
+                            ({"at": {"cold": "9"}}, "no value '9'; it has 0 min, 1 min, 2 min")):
+            with self.assertRaisesRegex(fleetio.FileError, says):
+                plot_sweep.plot_sweep(sweep, **{"x": "rate", "by": "policy", **wrong})
+
+    def test_frontier(self):
+        costs, waits = numpy.array([3, 1, 2, 2, 5]), numpy.array([1, 9, 4, 3, 1])
+        self.assertEqual(plot_sweep.frontier(costs, waits), [1, 3, 0])
+
+    def test_tornado(self):
+        sweep = sweep_made("alone", "--sensitivity", "usd")
+        figure = plot_tornado.plot_tornado(sweep, "usd")
+        self.check(figure)
+        names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        order = sweep.sensitivity.sortby("usd_swing", ascending=False)["input"].values
+        self.assertEqual(names, list(order))
+        self.check(plot_tornado.plot_tornado(sweep, "ttft_p99"))
+        with self.assertRaisesRegex(fleetio.FileError, "--sensitivity"):
+            plot_tornado.plot_tornado(sweep_made("night"))
 
     def test_compare(self):
         command = [BIN, "compare", str(SMALL), "--json", "--quiet", "--variant", "spares-0:",

@@ -113,6 +113,35 @@ PY
   assert_status 0
 }
 
+@test "a sweep: every output over every axis, the frontier, and what matters most" {
+  need_browser
+  sed '/initial_replicas/d; s/^horizon: .*/horizon: 2 min/' \
+    "$FLEETSIM_SOURCE_DIR/tests/cli/small.yaml" >scenario.yaml
+  cat >sweep.yaml <<'YAML'
+name: night
+replications: 2
+axes:
+  - {name: rate, key: 'workload[0].arrivals.rate', list: [1 /s, 3 /s, 5 /s]}
+  - {name: policy, key: 'fleet.pools[0].autoscaler', labels: [static, target], list: [
+      {policy: static, replicas: 2}, {policy: target, metric: concurrency, target: 4,
+      max_replicas: 8}]}
+YAML
+  "$FLEETSIM_BIN" sweep sweep.yaml -o night --quiet
+  "$FLEETSIM_BIN" sweep sweep.yaml -o alone --quiet --sensitivity usd
+  for what in night alone; do
+    fs_run report $what
+    assert_status 0
+    browse $what.html --dump-dom >dom.html
+    grep -q 'data-charts="[1-9]' dom.html
+    grep -q 'id="explorer"[^>]*>.*class="main-svg"' dom.html
+    lacks log.txt 'CONSOLE.*(rror|arning|efused|iolat)|Uncaught|https?://'
+  done
+  mkdir other && cd other
+  fs_run report ../night/
+  assert_status 0
+  [ -s night.html ]
+}
+
 @test "it overwrites nothing, and says what is wrong" {
   small_run
   "$FLEETSIM_BIN" report small.h5
