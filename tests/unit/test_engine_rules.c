@@ -5,6 +5,7 @@
 #include "tests/fleet_drive.h"
 #include "tests/run_text.h"
 #include "tests/unit/suite_run.h"
+#include "tests/unit/support_traffic.h"
 
 #define SCENARIO(engine, step, more)                                                               \
     "name: rules\n"                                                                                \
@@ -333,6 +334,40 @@ START_TEST(over_subscription_gains_nothing)
 }
 END_TEST
 
+/* T05 on real data: what one replica without limits finds of a trace is what `cache` counts of it,
+ * whatever the size of its blocks. */
+START_TEST(t05_real_traces)
+{
+    static const struct {
+        const char *name;
+        uint64_t cached, prompt;
+    } traces[] = {{"data/mooncake/conversation_trace.jsonl.gz", 54063104, 144793823},
+                  {"data/mooncake/synthetic_trace.jsonl.gz", 39802880, 61194628}};
+    for (size_t i = 0; i < 2; i++) {
+        const char *path = traffic_shared(traces[i].name);
+        if (path == NULL) {
+            continue;
+        }
+        for (int block = 16; block <= 512; block *= 32) {
+            char size[64], file[1100];
+            snprintf(size, sizeof size, "fleet.pools[0].engine.block_size=%d", block);
+            snprintf(file, sizeof file, "workload[0].arrivals.file=%s", path);
+            const char *const sets[] = {size, file};
+            struct run_text r =
+                run_text_set(SCENARIO("max_num_seqs: 1048576, max_num_batched_tokens: 1048576, "
+                                      "enable_prefix_caching: true",
+                                      "model: constant, step: 1 us", ""),
+                             "0,1,1\n", sets, 2, false);
+            const struct metrics_summary *s = run_text_summary(&r);
+            ck_assert_uint_eq(s->tokens.cached, traces[i].cached);
+            ck_assert_uint_eq(s->tokens.prompt, traces[i].prompt);
+            ck_assert_uint_eq(s->tokens.computed, traces[i].prompt - traces[i].cached);
+            run_text_free(&r);
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {t01_never_idle,
@@ -346,6 +381,7 @@ int main(void)
                                   blocks_follow_tokens_not_chunks,
                                   a_waiting_request_is_counted_once,
                                   over_subscription_gains_nothing,
+                                  t05_real_traces,
                                   NULL};
     return suite_run("engine rules", tests, 60);
 }
