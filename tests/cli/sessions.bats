@@ -75,6 +75,46 @@ PY
   assert_same_bytes t.csv again.csv
 }
 
+@test "with a prefix cache too, and a recorded class beside: the identical requests and hits" {
+  scenario
+  "$FLEETSIM_PYTHON" - <<'PY'
+import random
+random.seed(1)
+with open("told.csv", "w") as out:
+    out.write("arrival_s,prompt_tokens,output_tokens,hash_ids\n")
+    for i in range(1500):
+        ids = [7, 100 + i % 9, 1000 + i % 50, 10000 + i]
+        out.write("%d,%d,%d,%s\n" % (i, 140, random.randint(1, 40), " ".join(map(str, ids))))
+text = open("talk.yaml").read()
+text = text.replace("engine: {", "engine: {enable_prefix_caching: true, ")
+text = text.replace("fleet:", """  - name: told
+    arrivals: {process: trace, file: told.csv, hash_block_size: 32}
+fleet:""")
+open("talk.yaml", "w").write(text)
+PY
+  "$FLEETSIM_BIN" run talk.yaml --quiet --json --no-output --requests a.csv --export-trace t.csv >a.json
+  "$FLEETSIM_BIN" run talk.yaml --quiet --json --no-output --requests s.csv --step-by-step >s.json
+  assert_same_bytes a.csv s.csv
+  replay_of t.csv
+  sed -i '/name: told/,/fleet:/s/hash_block_size: 16/hash_block_size: 32/' replay.yaml
+  "$FLEETSIM_BIN" run replay.yaml --quiet --json --no-output --requests b.csv >b.json
+  assert_same_bytes a.csv b.csv
+  [ "$(json a.json 'o["digest"]')" = "$(json b.json 'o["digest"]')" ]
+  [ "$(json a.json 'o["tokens"]')" = "$(json b.json 'o["tokens"]')" ]
+  [ "$(json a.json 'o["audit"]["ok"], o["tokens"]["cached"] > 0.2 * o["tokens"]["prompt"]')" = "(True, True)" ]
+}
+
+@test "what a prefix cache cannot tell apart is refused" {
+  scenario
+  printf 'arrival_s,prompt_tokens,output_tokens,hash_ids\n0,40,9,1 2\n' >told.csv
+  set -- --set "workload[1]={name: told, arrivals: {process: trace, file: told.csv, hash_block_size: 24}}"
+  fs_run check talk.yaml "$@"
+  assert_status 0
+  fs_run check talk.yaml "$@" --set fleet.pools[0].engine.enable_prefix_caching=true
+  assert_status 2
+  assert_stderr_has "a hash_id stands for 24 tokens, which the block_size 16 of pool 'main' does not divide"
+}
+
 @test "every session ends in one of the ways there are" {
   scenario
   for drain in true false; do
@@ -109,6 +149,12 @@ YAML
   fs_run run talk.yaml --quiet --no-output --export-trace t.csv
   assert_status 0
   [ "$(head -1 t.csv)" = "arrival_s,prompt_tokens,output_tokens,class,session,turn" ]
+  # Where they matter, to a cache, they are not dropped.
+  fs_run run talk.yaml --quiet --no-output --export-trace u.csv \
+    --set fleet.pools[0].engine.enable_prefix_caching=true
+  assert_status 1
+  assert_stderr_has "class 'chat' cannot be exported with what its prompts hold in common"
+  assert_absent u.csv
 }
 
 @test "a policy changes the times of turns and nothing else of them" {

@@ -224,6 +224,36 @@ START_TEST(a_traces_names_replay)
 }
 END_TEST
 
+/* Two classes in one trace, with blocks of their own sizes. */
+START_TEST(classes_have_their_blocks)
+{
+    begin("b.csv");
+    write_text("arrival_s,prompt_tokens,output_tokens,class,session,turn,hash_ids\n"
+               "0,64,32,a,,0,1 2 3 4 5 6\n"
+               "1,64,32,b,,0,1 2 3\n"
+               "2,64,32,a,,0,1 2 3 4 5 8\n"
+               "3,64,32,b,,0,7 2 3\n");
+    const char *form = "name=%s; arrivals=trace; arrivals.file=%s; arrivals.hash_block_size=%d";
+    const struct traffic_config *classes[] = {
+        traffic_make(&arena, arena_printf(&arena, form, "a", path, 16)),
+        traffic_make(&arena, arena_printf(&arena, form, "b", path, 32))};
+    struct workload *w = open_with(classes, 2, TIME_NONE, true);
+    const char *names[] = {"a", "b"};
+    const uint32_t blocks[] = {workload_hash_block(w, 0), workload_hash_block(w, 1)};
+    ck_assert(blocks[0] == 16 && blocks[1] == 32);
+    const struct workload_export_setup setup = {names, blocks, 2, workload_content_key(w)};
+    ck_assert_int_eq(workload_export(w, &setup, copy_path, &errors), 4);
+    workload_close(w);
+    const struct traffic_config *copies[] = {
+        traffic_make(&arena, arena_printf(&arena, form, "a", copy_path, 16)),
+        traffic_make(&arena, arena_printf(&arena, form, "b", copy_path, 32))};
+    ck_assert_uint_eq(
+        expect_same(open_with(classes, 2, TIME_NONE, true), open_with(copies, 2, TIME_NONE, true)),
+        4);
+    finish();
+}
+END_TEST
+
 /* Of a shared prompt the full blocks have names, the same for all that share it. */
 START_TEST(shared_prompts_have_names)
 {
@@ -371,6 +401,7 @@ int main(void)
                                   copies_have_their_own,
                                   drawn_lengths_cut_names,
                                   a_traces_names_replay,
+                                  classes_have_their_blocks,
                                   shared_prompts_have_names,
                                   sessions_have_names,
                                   too_many_names,
