@@ -82,6 +82,8 @@ struct obs_gauge {
     int64_t kv_blocks;       /* KV blocks in use, summed over held replicas */
     int64_t kv_blocks_total; /* of them in all, summed; INT64_MAX when unlimited */
     int64_t kv_blocks_max;   /* in use at the fullest replica */
+    uint64_t ready;          /* replicas that take requests */
+    uint64_t load, load_max; /* requests at those: in all, and at the one with most */
 };
 
 /* One admission's look into the prefix cache. */
@@ -92,6 +94,7 @@ struct obs_prefix {
     uint32_t cached_tokens; /* of them, prompt tokens that it had never stored before: summed over
                                its admissions, record.cached_tokens */
     uint32_t lookup_tokens; /* looked up: the prompt; after a preemption with the outputs so far */
+    uint32_t block_size;    /* tokens */
 };
 
 struct obs {

@@ -312,6 +312,30 @@ static void gpu_hours_print(const struct metrics_summary *s, FILE *out)
             text_count(s->requests.preemptions).s);
 }
 
+/* Only where there is something to say. */
+static void routing_print(const struct metrics_summary *s, FILE *out)
+{
+    const struct metrics_prefix *p = &s->prefix;
+    if (p->lookup_tokens > 0) {
+        name_print(out, "prefix cache");
+        fprintf(out, "%s %% of prompt tokens found (%s of %s)",
+                text_percent(p->token_hit_rate, 2).s, text_count(p->hit_tokens).s,
+                text_count(p->lookup_tokens).s);
+        if (p->rehit_tokens > 0)
+            fprintf(out, "; %s more after preemptions", text_count(p->rehit_tokens).s);
+        if (!isnan(s->load_max_over_mean))
+            fprintf(out, "; the fullest ready replica had %s times the mean load",
+                    text_real(s->load_max_over_mean, 2).s);
+        fputc('\n', out);
+    }
+    if (s->router_decisions > 0) {
+        name_print(out, "router");
+        fprintf(out, "its loads were old: %s of %s decisions for a replica that had another\n",
+                text_count((uint64_t)s->router_stale).s,
+                text_count((uint64_t)s->router_decisions).s);
+    }
+}
+
 static void cost_print(const struct metrics_summary *s, FILE *out)
 {
     name_print(out, "cost");
@@ -409,6 +433,7 @@ static void summary_print(const struct run_outcome *o, FILE *out)
     slo_print(o, out);
     start_print(o, out);
     gpu_hours_print(s, out);
+    routing_print(s, out);
     cost_print(s, out);
     pools_print(o, out);
 }

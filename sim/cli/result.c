@@ -80,6 +80,7 @@ static void slo_json(struct json *j, const struct metrics_slo *slo)
     json_count(j, "undecided", slo->undecided);
     json_real(j, "attainment", slo->attainment);
     json_real(j, "attainment_upper", slo->attainment_upper);
+    json_real(j, "goodput_per_s", slo->goodput);
     json_object_end(j);
 }
 
@@ -132,6 +133,49 @@ static void scaling_json(struct json *j, const struct run_outcome *o)
     json_object_end(j);
 }
 
+static void prefix_json(struct json *j, const struct metrics_prefix *p)
+{
+    json_object(j, "prefix");
+    json_count(j, "lookup_tokens", p->lookup_tokens);
+    json_count(j, "hit_tokens", p->hit_tokens);
+    json_real(j, "token_hit_rate", p->token_hit_rate);
+    json_count(j, "lookup_blocks", p->lookup_blocks);
+    json_count(j, "hit_blocks", p->hit_blocks);
+    json_real(j, "block_hit_rate", p->block_hit_rate);
+    json_count(j, "rehit_tokens", p->rehit_tokens);
+    json_object_end(j);
+}
+
+static void routing_json(struct json *j, const struct metrics_summary *s)
+{
+    json_object(j, "routing");
+    json_int(j, "decisions", s->router_decisions);
+    json_int(j, "stale", s->router_stale);
+    json_real(j, "load_max_over_mean", s->load_max_over_mean);
+    json_object_end(j);
+}
+
+static void classes_json(struct json *j, const struct run_outcome *o)
+{
+    json_list(j, "classes");
+    for (size_t c = 0; c < o->class_count; c++) {
+        const struct metrics_class_summary *class = &o->classes[c];
+        json_object(j, NULL);
+        json_text(j, "class", class->name);
+        requests_json(j, &class->requests);
+        tokens_json(j, &class->tokens);
+        prefix_json(j, &class->prefix);
+        latency_json(j, "ttft_s", &class->ttft);
+        latency_json(j, "tpot_s", &class->tpot);
+        latency_json(j, "e2e_s", &class->e2e);
+        slo_json(j, &class->slo);
+        json_real(j, "usd", class->usd);
+        json_real(j, "usd_per_mtok_total", class->usd_per_mtok_total);
+        json_object_end(j);
+    }
+    json_list_end(j);
+}
+
 static void run_json(struct json *j, const struct run_totals *t)
 {
     json_object(j, "run");
@@ -176,9 +220,12 @@ void result_members_json(struct json *j, const struct run_outcome *o)
     json_int(j, "peak_blocks", s->kv_peak_blocks);
     json_count(j, "preemptions", s->requests.preemptions);
     json_object_end(j);
+    prefix_json(j, &s->prefix);
+    routing_json(j, s);
     gpu_hours_json(j, s);
     cost_json(j, s);
     cost_split_json(j, s);
+    classes_json(j, o);
     scaling_json(j, o);
     transient_json(j, o);
     json_object(j, "audit");

@@ -96,8 +96,9 @@ static void observe(const struct replica *r, const struct sequence *s, uint32_t 
     struct obs_prefix prefix = {.record = &s->record,
                                 .first = s->record.preemptions == 0,
                                 .hit_tokens = s->stored,
-                                .cached_tokens = cached,
-                                .lookup_tokens = s->target};
+                                .lookup_tokens = s->target,
+                                .block_size = r->engine->block_size,
+                                .cached_tokens = cached};
     struct obs obs = {.kind = OBS_PREFIX,
                       .pool = r->engine->pool,
                       .replica = r->launch,

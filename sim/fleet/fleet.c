@@ -246,6 +246,14 @@ void fleet_edge(struct fleet *f, int64_t t)
     }
 }
 
+static void gauge_load(struct obs_gauge *gauge, const struct replica *r)
+{
+    uint64_t load = replica_in_flight(r);
+    gauge->ready++;
+    gauge->load += load;
+    gauge->load_max = load > gauge->load_max ? load : gauge->load_max;
+}
+
 void fleet_gauge(struct fleet *f, int64_t t)
 {
     fleet_settle(f, t);
@@ -255,6 +263,9 @@ void fleet_gauge(struct fleet *f, int64_t t)
             const struct fleet_slot *s = &f->slots[i];
             if (s->pool != p || s->state < REPLICA_SERVING) {
                 continue;
+            }
+            if (s->state != REPLICA_DRAINING) {
+                gauge_load(&gauge, &s->replica);
             }
             const struct kv *kv = &s->replica.kv;
             gauge.running += s->replica.run.count;

@@ -72,11 +72,18 @@ static void segment_place(const struct metrics *m, struct metrics_segment *segme
     segment->end_ps = metrics_edge_after(m, start_ps);
     segment->row = start_ps >= m->horizon_ps ? m->intervals : (size_t)(start_ps / m->interval_ps);
     segment->cells = metrics_cells_at(m, start_ps);
+    segment->class_cells = m->per_class ? metrics_class_cells_at(m, start_ps) : NULL;
 }
 
 static void rows_label(struct metrics *m)
 {
     for (size_t row = 0; row <= m->intervals; row++) {
+        for (size_t c = 0; m->per_class && c < m->class_count; c++) {
+            struct metrics_class_hour *hour = &m->class_hours[row * m->class_count + c];
+            hour->name = m->classes[c].name;
+            hour->start_ps = metrics_interval_start(m, row);
+            hour->end_ps = row < m->intervals ? metrics_interval_start(m, row + 1) : m->horizon_ps;
+        }
         for (size_t p = 0; p <= m->pool_count; p++) {
             struct metrics_hour *hour =
                 p < m->pool_count ? &m->hours[row * m->pool_count + p] : &m->hours_all[row];
@@ -111,6 +118,12 @@ struct metrics *metrics_create(const struct metrics_config *config)
     cells_init(m->outside, columns);
     m->hours = memory_zero(rows * m->pool_count, sizeof *m->hours);
     m->hours_all = memory_zero(rows, sizeof *m->hours_all);
+    m->class_work = memory_zero(m->class_count * columns, sizeof *m->class_work);
+    if (m->per_class) {
+        m->class_cells = memory_zero(rows * m->class_count, sizeof *m->class_cells);
+        m->class_outside = memory_zero(m->class_count, sizeof *m->class_outside);
+        m->class_hours = memory_zero(rows * m->class_count, sizeof *m->class_hours);
+    }
     rows_label(m);
     m->live = memory_zero(columns, sizeof *m->live);
     for (size_t p = 0; p < columns; p++) {
@@ -139,10 +152,11 @@ void metrics_free(struct metrics *m)
     for (size_t p = 0; p <= m->pool_count; p++) {
         free(m->live[p].launches);
     }
-    void *owned[] = {m->cells,      m->outside,      m->hours,           m->hours_all,
-                     m->live,       m->totals,       m->scratch,         m->class_sets,
-                     m->class_live, m->summaries,    m->class_summaries, m->current.sets,
-                     m->next.sets,  m->scale_events, m->checks};
+    void *owned[] = {m->cells,       m->outside,      m->hours,           m->hours_all,
+                     m->live,        m->totals,       m->scratch,         m->class_sets,
+                     m->class_live,  m->class_work,   m->class_cells,     m->class_outside,
+                     m->class_hours, m->summaries,    m->class_summaries, m->current.sets,
+                     m->next.sets,   m->scale_events, m->checks};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++) {
         free(owned[i]);
     }
@@ -180,6 +194,15 @@ struct metrics_cell *metrics_cells_at(const struct metrics *m, int64_t time_ps)
     }
     size_t row = time_ps >= m->horizon_ps ? m->intervals : (size_t)(time_ps / m->interval_ps);
     return m->cells + row * (m->pool_count + 1);
+}
+
+struct metrics_class_cell *metrics_class_cells_at(const struct metrics *m, int64_t time_ps)
+{
+    if (time_ps < m->warmup_ps) {
+        return m->class_outside;
+    }
+    size_t row = time_ps >= m->horizon_ps ? m->intervals : (size_t)(time_ps / m->interval_ps);
+    return m->class_cells + row * m->class_count;
 }
 
 int64_t metrics_next_edge(const struct metrics *m)
@@ -246,8 +269,9 @@ static void take_arrival(struct metrics *m, const struct obs *obs)
     live->in_flight_acc -= t;
     live->ahead += is_ahead(m, t);
     order_check(&m->ledger, t, request->arrival_ps);
-    if (m->per_class) {
-        m->class_live[request->class_index].arrived += counted;
+    if (m->per_class && counted) {
+        m->class_live[request->class_index].arrived++;
+        segment_of(m, t)->class_cells[request->class_index].arrived++;
     }
 }
 
@@ -282,19 +306,40 @@ static void take_admit(struct metrics *m, const struct obs *obs)
     if (counted) {
         histogram_add(&segment->sets[pool].queue, record->admitted_ps - record->request.arrival_ps);
         if (m->per_class) {
-            m->class_live[record->request.class_index].admitted++;
+            uint32_t class_index = record->request.class_index;
+            m->class_live[class_index].admitted++;
+            segment->class_cells[class_index].admitted++;
+            segment->class_cells[class_index].prompt += record->request.prompt_tokens;
         }
     }
 }
 
-/* What an admission found in the prefix cache: at a first one, or after a preemption. */
+static void file_found(struct metrics_found *found, const struct obs_prefix *prefix)
+{
+    if (prefix->first) {
+        found->lookup_tokens += prefix->lookup_tokens;
+        found->hit_tokens += prefix->hit_tokens;
+        found->lookup_blocks += prefix->lookup_tokens / prefix->block_size;
+        found->hit_blocks += prefix->hit_tokens / prefix->block_size;
+    } else {
+        found->rehit_tokens += prefix->hit_tokens;
+    }
+}
+
 static void take_prefix(struct metrics *m, const struct obs *obs)
 {
     const struct obs_prefix *prefix = obs->u.prefix;
-    bool counted = request_counted(m, &prefix->record->request);
+    const struct request *request = &prefix->record->request;
+    bool counted = request_counted(m, request);
     const struct metrics_segment *segment = segment_of(m, obs->time_ps);
     struct metrics_cell *cell = &(counted ? segment->cells : m->outside)[served_pool(m, obs)];
     cell->cached += prefix->cached_tokens;
+    file_found(&cell->found, prefix);
+    if (counted && m->per_class) {
+        struct metrics_class_cell *class_cell = &segment->class_cells[request->class_index];
+        class_cell->cached += prefix->cached_tokens;
+        file_found(&class_cell->found, prefix);
+    }
 }
 
 static void take_first_token(struct metrics *m, const struct obs *obs)
@@ -389,6 +434,9 @@ static inline void file_slo(struct metrics *m, uint32_t pool, const struct reque
     if (m->per_class) {
         m->class_live[class_index].attained += attained;
         m->class_live[class_index].missed += !attained;
+        struct metrics_class_cell *class_cell = &metrics_class_cells_at(m, arrival)[class_index];
+        class_cell->attained += attained;
+        class_cell->missed += !attained;
     }
 }
 
@@ -406,10 +454,26 @@ static void ledger_unusual(struct metrics *m, const struct request_record *recor
     ledger->inconsistent += (first && (!admitted || known != record->request.prompt_tokens)) ||
                             known > record->request.prompt_tokens;
     ledger->record_prompt += admitted ? record->request.prompt_tokens : 0;
+    ledger->record_cached += record->cached_tokens;
     ledger->others_admitted += admitted;
     ledger->others_first += first;
     ledger->counted_others_admitted += admitted && counted;
     ledger->counted_others_first += first && counted;
+}
+
+static void class_end(struct metrics *m, const struct metrics_segment *segment, uint32_t pool,
+                      const struct request_record *record)
+{
+    uint32_t class_index = record->request.class_index;
+    struct metrics_class_live *live = &m->class_live[class_index];
+    live->outcomes[record->outcome]++;
+    live->computed += record->computed_tokens;
+    live->recomputed += record->recomputed_tokens;
+    live->emitted += record->emitted_tokens;
+    segment->class_cells[class_index].completed += record->outcome == OUTCOME_COMPLETED;
+    struct metrics_class_work *work = &m->class_work[class_index * (m->pool_count + 1) + pool];
+    work->prefill += (uint64_t)record->computed_tokens + record->recomputed_tokens;
+    work->output += record->emitted_tokens;
 }
 
 static void take_end(struct metrics *m, const struct obs *obs)
@@ -438,6 +502,7 @@ static void take_end(struct metrics *m, const struct obs *obs)
         m->ledger.inconsistent += (known != record->request.prompt_tokens) |
                                   (record->admitted_ps == TIME_NONE) | (first == silent);
         m->ledger.record_prompt += record->request.prompt_tokens;
+        m->ledger.record_cached += record->cached_tokens;
         cell->zero_output += silent;
     }
     if (__builtin_expect(completed && counted, 1)) {
@@ -451,7 +516,7 @@ static void take_end(struct metrics *m, const struct obs *obs)
     }
     if (counted) {
         if (m->per_class) {
-            m->class_live[record->request.class_index].outcomes[record->outcome]++;
+            class_end(m, segment, pool, record);
         }
         if (record->outcome != OUTCOME_IN_FLIGHT) { /* else undecided */
             file_slo(m, pool, record);
@@ -693,6 +758,8 @@ static void take_gauge(struct metrics *m, const struct obs *obs)
     cell->gauge_samples++;
     cell->running_sum += g->running;
     cell->waiting_sum += g->waiting;
+    cell->load_max_sum += g->load_max;
+    cell->load_mean_sum += g->ready == 0 ? 0 : g->load * 1000000 / g->ready;
     cell->kv_max = g->kv_blocks_max > cell->kv_max ? g->kv_blocks_max : cell->kv_max;
     if (g->kv_blocks_total == INT64_MAX) {
         cell->kv_unlimited = true;
@@ -806,6 +873,9 @@ void metrics_finish(struct metrics *m, int64_t end_ps)
         m->hours[m->intervals * m->pool_count + p].end_ps = end_ps;
     }
     m->hours_all[m->intervals].end_ps = end_ps;
+    for (size_t c = 0; m->per_class && c < m->class_count; c++) {
+        m->class_hours[m->intervals * m->class_count + c].end_ps = end_ps;
+    }
     metrics_rows_close(m, &m->current);
     m->rows_finished = m->intervals + 1;
     m->finished = true;
@@ -837,6 +907,12 @@ void metrics_set_forecast_error(struct metrics *m, uint32_t pool, double error)
 {
     check(pool < m->pool_count);
     m->live[pool].forecast_error = error;
+}
+
+void metrics_set_routing(struct metrics *m, uint64_t decisions, uint64_t stale)
+{
+    m->router_decisions = decisions;
+    m->router_stale = stale;
 }
 
 void metrics_set_kv_peak(struct metrics *m, uint32_t pool, int64_t blocks)

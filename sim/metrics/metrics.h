@@ -73,9 +73,18 @@ struct metrics_tokens {
     uint64_t prompt, cached, computed, recomputed, output;
     uint64_t prefill_executed, decode_executed;
 };
+/* What prefix caches found, counted requests. Lookups are first admissions: a request counts once.
+ */
+struct metrics_prefix {
+    uint64_t lookup_tokens, hit_tokens; /* prompt tokens looked up, and found */
+    uint64_t lookup_blocks, hit_blocks; /* full blocks of the prompts, and found ones */
+    uint64_t rehit_tokens; /* found at admissions after a preemption, stored before or not */
+    double token_hit_rate, block_hit_rate; /* NaN when nothing was looked up */
+};
 struct metrics_slo {
     uint64_t attained, missed, undecided;
     double attainment, attainment_upper; /* NaN when nothing arrived */
+    double goodput;                      /* attained per second; NaN over no time */
 };
 /* Replica time × GPUs per replica, in GPU hours. */
 struct metrics_gpu_hours {
@@ -108,12 +117,14 @@ struct metrics_hour {
     uint32_t is_drain;        /* 1 for the row after the horizon */
     struct metrics_requests requests;
     struct metrics_tokens tokens;
+    struct metrics_prefix prefix;
     struct metrics_latency ttft, tpot, itl, e2e, queue;
     struct metrics_slo slo;
     double in_flight_mean, in_flight_per_ready_gpu;
     uint64_t gauge_samples;
     double running_mean, waiting_mean, kv_occupancy_mean;
-    int64_t kv_blocks_max; /* COLUMN_INT_NONE without a sample */
+    double load_max_over_mean; /* of ready replicas; NaN without a sample, and for several pools */
+    int64_t kv_blocks_max;     /* COLUMN_INT_NONE without a sample */
     double gpus_provisioning_mean, gpus_loading_mean, gpus_serving_mean, gpus_idle_mean,
         gpus_draining_mean, gpus_ready_mean, gpus_held_mean;
     uint64_t replicas_held_max, replicas_ready_max;
@@ -141,11 +152,13 @@ struct metrics_summary {
     const char *pool; /* name; "all" */
     struct metrics_requests requests;
     struct metrics_tokens tokens;
+    struct metrics_prefix prefix;
     struct metrics_latency ttft, tpot, itl, e2e, queue;
     struct metrics_slo slo;
     int32_t slo_met; /* 1, 0; -1 when no class states a share or nothing arrived. Pools: -1 */
     int64_t kv_peak_blocks;
     double in_flight_mean, in_flight_per_ready_gpu;
+    double load_max_over_mean;
     uint64_t replicas_held_max, replicas_ready_max;
     struct metrics_gpu_hours gpu_hours;
     double gpu_hours_floor, gpu_hours_ideal, gpu_hours_peak; /* from metrics_set_references */
@@ -156,16 +169,33 @@ struct metrics_summary {
     double usd_ideal, usd_peak;
     struct metrics_cost_split split;
     double forecast_error; /* from metrics_set_forecast_error; all pools: NaN unless there is one */
+    int64_t router_decisions,
+        router_stale; /* from metrics_set_routing; COLUMN_INT_NONE for pools */
 };
 
 struct metrics_class_summary {
     const char *name;
     struct metrics_requests requests;
+    struct metrics_tokens tokens; /* executed ones are 0: iterations have no class */
+    struct metrics_prefix prefix;
     struct metrics_latency ttft, tpot, e2e;
     struct metrics_slo slo;
     int64_t slo_ttft_ps, slo_tpot_ps, slo_e2e_ps; /* the limits, as configured */
     double slo_attainment;                        /* the share, as configured */
     int32_t slo_met;                              /* 1, 0; -1 when no share is stated or 0/0 */
+    double usd; /* its share of the bill: of each pool's usd_input by tokens prefilled, of
+                   usd_output by outputs; NaN where no price is set or nothing ran */
+    double usd_per_mtok_total;
+};
+
+/* One interval of one class, all pools together. */
+struct metrics_class_hour {
+    int64_t start_ps, end_ps, covered_ps;
+    const char *name;
+    uint64_t arrived, admitted, completed;
+    uint64_t prompt_tokens, cached_tokens;
+    struct metrics_prefix prefix;
+    struct metrics_slo slo;
 };
 
 struct metrics_check {
@@ -220,6 +250,10 @@ void metrics_set_kv_peak(struct metrics *m, uint32_t pool, int64_t blocks);
 /* Mean absolute error of the forecasts of a pool's autoscaler, as a share; NaN: none were made. */
 void metrics_set_forecast_error(struct metrics *m, uint32_t pool, double error);
 
+/* Of a router whose loads are read now and then: its decisions, and those for a replica whose load
+ * was another than it thought. */
+void metrics_set_routing(struct metrics *m, uint64_t decisions, uint64_t stale);
+
 /* Intervals before the horizon (the drain row not included), and their start. */
 size_t metrics_interval_count(const struct metrics *m);
 int64_t metrics_interval_start(const struct metrics *m, size_t row);
@@ -238,6 +272,9 @@ const struct metrics_scale_event *metrics_scale_events(const struct metrics *m, 
 const struct metrics_summary *metrics_summaries(const struct metrics *m);
 /* After metrics_finish. One row per class. */
 const struct metrics_class_summary *metrics_class_summaries(const struct metrics *m);
+/* Row k of class c at [k · class_count + c], as many as metrics_hour_count; NULL with one class,
+ * whose rows are those of all pools. Refreshed like the others. */
+const struct metrics_class_hour *metrics_class_hours(const struct metrics *m);
 /* After metrics_finish. Fills bins (NULL: only counts them), by quantity and rising, and returns
  * how many there are. */
 size_t metrics_bins(const struct metrics *m, struct metrics_bin *bins);
@@ -263,6 +300,7 @@ extern const struct column metrics_hour_columns[];
 extern const struct column metrics_scaling_columns[];
 extern const struct column metrics_summary_columns[];
 extern const struct column metrics_class_columns[];
+extern const struct column metrics_class_hour_columns[];
 extern const struct column metrics_bin_columns[];
 extern const struct column metrics_check_columns[];
 /* Of struct request_record (sim/base/request.h): class and pool as indices. */

@@ -59,6 +59,7 @@ static void total_sum(const struct metrics *m, struct metrics_cell *total)
         total->arrived += cell->arrived;
         total->admitted += cell->admitted;
         total->prompt += cell->prompt;
+        total->cached += cell->cached;
         total->computed += cell->computed + cell->recomputed; /* together: all prefilled */
         total->emitted += cell->emitted;
         total->output += cell->output;
@@ -102,13 +103,15 @@ static void check_tokens(struct metrics *m, const struct metrics_cell *total)
 {
     const struct metrics_ledger *l = &m->ledger;
     uint64_t admitted = total->outcomes[OUTCOME_COMPLETED] + l->others_admitted;
-    bool prompt =
-        l->inconsistent == 0 && total->prompt == l->record_prompt && total->admitted == admitted;
+    bool prompt = l->inconsistent == 0 && total->prompt == l->record_prompt &&
+                  total->cached == l->record_cached && total->admitted == admitted;
     metrics_audit_add(m, "prompt_tokens", prompt,
                       "%" PRIu64 " prompt tokens admitted by events, %" PRIu64
+                      " by records; %" PRIu64 " of them cached by events, %" PRIu64
                       " by records; records with prompt ≠ cached + computed, or other "
                       "contradictions: %" PRIu64,
-                      total->prompt, l->record_prompt, l->inconsistent);
+                      total->prompt, l->record_prompt, total->cached, l->record_cached,
+                      l->inconsistent);
     metrics_audit_add(m, "output_tokens", total->output == total->emitted,
                       "%" PRIu64 " emitted by iterations, %" PRIu64 " by records", total->output,
                       total->emitted);

@@ -15,6 +15,10 @@
     {                                                                                              \
         name, COLUMN_##type, offsetof(struct metrics_class_summary, member), unit, long_name, doc  \
     }
+#define CLASS_HOUR(type, member, name, unit, long_name, doc)                                       \
+    {                                                                                              \
+        name, COLUMN_##type, offsetof(struct metrics_class_hour, member), unit, long_name, doc     \
+    }
 #define SCALE(type, member, name, unit, long_name, doc)                                            \
     {                                                                                              \
         name, COLUMN_##type, offsetof(struct metrics_scale_event, member), unit, long_name, doc    \
@@ -77,7 +81,29 @@
         ROW(DOUBLE, slo.attainment, "slo_attainment", "1", "SLO attainment",                       \
             "slo_attained / arrived."),                                                            \
         ROW(DOUBLE, slo.attainment_upper, "slo_attainment_upper", "1",                             \
-            "SLO attainment, upper bound", "(slo_attained + slo_undecided) / arrived.")
+            "SLO attainment, upper bound", "(slo_attained + slo_undecided) / arrived."),           \
+        ROW(DOUBLE, slo.goodput, "goodput", "s-1", "goodput",                                      \
+            "slo_attained / the time covered: requests per second that attain their SLO.")
+
+#define PREFIX(ROW)                                                                                \
+    ROW(UINT64, prefix.lookup_tokens, "prefix_lookup_tokens", "1", "prompt tokens looked up",      \
+        "Prompt tokens of counted requests that were looked up in a prefix cache, at first "       \
+        "admission: all of them at pools with enable_prefix_caching."),                            \
+        ROW(UINT64, prefix.hit_tokens, "prefix_hit_tokens", "1", "prompt tokens found",            \
+            "Of those, found. A request counts once, however often it was tried before it "        \
+            "fitted."),                                                                            \
+        ROW(UINT64, prefix.lookup_blocks, "prefix_lookup_blocks", "1", "blocks looked up",         \
+            "Full KV blocks of the prompts looked up."),                                           \
+        ROW(UINT64, prefix.hit_blocks, "prefix_hit_blocks", "1", "blocks found",                   \
+            "Of those, found."),                                                                   \
+        ROW(DOUBLE, prefix.token_hit_rate, "prefix_token_hit_rate", "1", "token hit rate",         \
+            "prefix_hit_tokens / prefix_lookup_tokens."),                                          \
+        ROW(DOUBLE, prefix.block_hit_rate, "prefix_block_hit_rate", "1", "block hit rate",         \
+            "prefix_hit_blocks / prefix_lookup_blocks."),                                          \
+        ROW(UINT64, prefix.rehit_tokens, "prefix_rehit_tokens", "1",                               \
+            "tokens found after preemptions",                                                      \
+            "Tokens of prompts and outputs found at admissions after a preemption; not among "     \
+            "prefix_hit_tokens.")
 
 #define GPU_HOURS(ROW, where)                                                                      \
     ROW(DOUBLE, gpu_hours.provisioning, "gpu_hours_provisioning", "h", "GPU hours provisioning",   \
@@ -155,7 +181,8 @@ const struct column metrics_hour_columns[] = {
     HOUR(UINT64, tokens.prompt, "tokens_prompt", "1", "prompt tokens",
          "Prompt tokens of counted requests admitted in the interval, cached ones included."),
     HOUR(UINT64, tokens.cached, "tokens_cached", "1", "prompt tokens found in the prefix cache",
-         "The part of tokens_prompt found in the prefix cache at admission."),
+         "Prompt tokens found in the prefix cache that the request had never stored: at first "
+         "admission, or after a preemption."),
     HOUR(UINT64, tokens.computed, "tokens_computed", "1", "prompt tokens computed",
          "Prompt tokens computed for the first time, of counted requests, filed under their end."),
     HOUR(UINT64, tokens.recomputed, "tokens_recomputed", "1", "tokens recomputed",
@@ -167,6 +194,7 @@ const struct column metrics_hour_columns[] = {
          "included, all requests."),
     HOUR(UINT64, tokens.decode_executed, "tokens_decode_executed", "1", "tokens decoded",
          "Decodes in iterations that ended in the interval, all requests."),
+    PREFIX(HOUR),
     LATENCIES(HOUR),
     SLO(HOUR),
     HOUR(DOUBLE, in_flight_mean, "in_flight_mean", "1", "requests in flight",
@@ -179,6 +207,10 @@ const struct column metrics_hour_columns[] = {
     HOUR(DOUBLE, waiting_mean, "waiting_mean", "1", "requests waiting", "Mean over the samples."),
     HOUR(DOUBLE, kv_occupancy_mean, "kv_occupancy_mean", "1", "KV occupancy",
          "Sum over the samples of KV blocks in use / of all KV blocks; undefined when unlimited."),
+    HOUR(DOUBLE, load_max_over_mean, "load_max_over_mean", "1", "largest over mean load",
+         "Requests running or waiting at the fullest ready replica, over the mean of all ready "
+         "ones, "
+         "both summed over the samples; undefined for several pools together."),
     HOUR(INT64, kv_blocks_max, "kv_blocks_max", "1", "most KV blocks in use",
          "The largest sample of KV blocks in use at the fullest replica."),
     HOUR(DOUBLE, gpus_provisioning_mean, "gpus_provisioning_mean", "1", "GPUs provisioning",
@@ -256,7 +288,7 @@ const struct column metrics_summary_columns[] = {
     SUM(UINT64, tokens.prompt, "tokens_prompt", "1", "prompt tokens",
         "Of admitted counted requests: cached + computed once all are prefilled."),
     SUM(UINT64, tokens.cached, "tokens_cached", "1", "prompt tokens found in the prefix cache",
-        "Of tokens_prompt, at first admission."),
+        "Of tokens_prompt; never computed by the request."),
     SUM(UINT64, tokens.computed, "tokens_computed", "1", "prompt tokens computed",
         "For the first time."),
     SUM(UINT64, tokens.recomputed, "tokens_recomputed", "1", "tokens recomputed",
@@ -267,6 +299,7 @@ const struct column metrics_summary_columns[] = {
         "In iterations after warmup, the drain's included, all requests."),
     SUM(UINT64, tokens.decode_executed, "tokens_decode_executed", "1", "tokens decoded",
         "In iterations after warmup, the drain's included, all requests."),
+    PREFIX(SUM),
     LATENCIES(SUM),
     SLO(SUM),
     SUM(INT32, slo_met, "slo_met", "1", "SLO met",
@@ -279,6 +312,10 @@ const struct column metrics_summary_columns[] = {
         "Exact time average over [warmup, horizon)."),
     SUM(DOUBLE, in_flight_per_ready_gpu, "in_flight_per_ready_gpu", "1",
         "requests in flight per ready GPU", "Over [warmup, horizon)."),
+    SUM(DOUBLE, load_max_over_mean, "load_max_over_mean", "1", "largest over mean load",
+        "Requests running or waiting at the fullest ready replica, over the mean of all ready "
+        "ones, "
+        "both summed over the samples of [warmup, horizon); undefined for several pools together."),
     SUM(UINT64, replicas_held_max, "replicas_held_max", "1", "most replicas held",
         "At once, in [warmup, horizon)."),
     SUM(UINT64, replicas_ready_max, "replicas_ready_max", "1", "most replicas ready",
@@ -318,6 +355,11 @@ const struct column metrics_summary_columns[] = {
     SUM(DOUBLE, forecast_error, "forecast_error", "1", "forecast error",
         "Mean absolute error of the autoscaler's own forecasts of arrivals, over their mean; "
         "undefined for policies that make none."),
+    SUM(INT64, router_decisions, "router_decisions", "1", "decisions on loads that were read",
+        "Requests sent by a router whose `signals` have an interval; 0 when it always knows "
+        "loads."),
+    SUM(INT64, router_stale, "router_stale", "1", "decisions on loads that had changed",
+        "Of those, sent to a replica whose load was not what the router thought."),
     {0},
 };
 
@@ -340,6 +382,16 @@ const struct column metrics_class_columns[] = {
           "Completed without any output token; also in completed."),
     CLASS(UINT64, requests.preemptions, "preemptions", "1", "preemptions",
           "Times a request lost its KV blocks."),
+    CLASS(UINT64, tokens.prompt, "tokens_prompt", "1", "prompt tokens",
+          "Of admitted requests: cached + computed once all are prefilled."),
+    CLASS(UINT64, tokens.cached, "tokens_cached", "1", "prompt tokens found in the prefix cache",
+          "Of tokens_prompt; never computed by the request."),
+    CLASS(UINT64, tokens.computed, "tokens_computed", "1", "prompt tokens computed",
+          "For the first time."),
+    CLASS(UINT64, tokens.recomputed, "tokens_recomputed", "1", "tokens recomputed",
+          "Computed again after preemptions, prompt and outputs."),
+    CLASS(UINT64, tokens.output, "tokens_output", "1", "output tokens", "Emitted."),
+    PREFIX(CLASS),
     LATENCY(CLASS, ttft, "ttft", "time to first token", TTFT_POPULATION),
     LATENCY(CLASS, tpot, "tpot", "time per output token", TPOT_POPULATION),
     LATENCY(CLASS, e2e, "e2e", "end-to-end time", E2E_POPULATION),
@@ -352,6 +404,30 @@ const struct column metrics_class_columns[] = {
           "The stated share."),
     CLASS(INT32, slo_met, "slo_met", "1", "SLO met",
           "1 if slo_attainment ≥ the stated share, else 0; undefined where none is stated."),
+    CLASS(DOUBLE, usd, "usd", "$", "cost",
+          "The class's share of the bill: of each pool's usd_input by the tokens it had prefilled, "
+          "of usd_output by its outputs. What a pool that ran nothing costs is no class's."),
+    CLASS(DOUBLE, usd_per_mtok_total, "usd_per_mtok_total", "$ per million tokens",
+          "cost per million tokens", "usd / (tokens_prompt + tokens_output) × 10⁶."),
+    {0},
+};
+
+const struct column metrics_class_hour_columns[] = {
+    CLASS_HOUR(TIME, covered_ps, "covered", "s", "time covered",
+               "The part of the interval after warmup."),
+    CLASS_HOUR(UINT64, arrived, "arrived", "1", "requests arrived",
+               "Counted requests of the class that arrived in the interval."),
+    CLASS_HOUR(UINT64, admitted, "admitted", "1", "requests admitted",
+               "Whose first step began in the interval."),
+    CLASS_HOUR(UINT64, completed, "completed", "1", "requests completed",
+               "That emitted their last token in the interval."),
+    CLASS_HOUR(UINT64, prompt_tokens, "tokens_prompt", "1", "prompt tokens",
+               "Of requests admitted in the interval."),
+    CLASS_HOUR(UINT64, cached_tokens, "tokens_cached", "1",
+               "prompt tokens found in the prefix cache",
+               "Found by admissions in the interval; never computed by the request."),
+    PREFIX(CLASS_HOUR),
+    SLO(CLASS_HOUR),
     {0},
 };
 

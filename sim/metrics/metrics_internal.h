@@ -7,15 +7,22 @@
 #include "sim/metrics/metrics.h"
 
 /* Everything summed over one (row, pool), in integers. Times are replica time. */
+/* What prefix caches found. */
+struct metrics_found {
+    uint64_t lookup_tokens, hit_tokens, lookup_blocks, hit_blocks, rehit_tokens;
+};
+
 struct metrics_cell {
     uint64_t arrived, admitted, outcomes[OUTCOME_COUNT], zero_output, preemptions;
     uint64_t in_flight_end;
     uint64_t prompt, cached;                /* filed at admission */
+    struct metrics_found found;             /* likewise */
     uint64_t computed, recomputed, emitted; /* filed at the end */
     uint64_t output;                        /* filed at emission */
     uint64_t prefill_executed, decode_executed, iterations, batch_sum;
     uint64_t attained, missed; /* filed under arrival */
     uint64_t gauge_samples, running_sum, waiting_sum;
+    uint64_t load_max_sum, load_mean_sum; /* the mean in millionths */
     int128 kv_sum, kv_total_sum;
     int64_t kv_max; /* -1: none */
     bool kv_unlimited;
@@ -23,6 +30,12 @@ struct metrics_cell {
     int128 state_ps[REPLICA_STATE_COUNT], in_flight_ps;
     int128 surplus_ps; /* billed beyond what was held */
     uint64_t held_max, ready_max;
+};
+
+/* Everything summed over one (row, class). */
+struct metrics_class_cell {
+    uint64_t arrived, admitted, completed, attained, missed, prompt, cached;
+    struct metrics_found found;
 };
 
 struct metrics_set {
@@ -35,7 +48,8 @@ struct metrics_segment {
     size_t row;
     struct metrics_cell *cells; /* [pools + 1]: the last is for requests without a pool, and for
                                    the fleet's maxima */
-    struct metrics_set *sets;   /* owned; [pools] */
+    struct metrics_class_cell *class_cells; /* [classes]; NULL with one class */
+    struct metrics_set *sets;               /* owned; [pools] */
 };
 
 /* One launch of a replica. */
@@ -60,6 +74,11 @@ struct metrics_live {
 struct metrics_class_live {
     uint64_t arrived, admitted, outcomes[OUTCOME_COUNT], zero_output, preemptions;
     uint64_t attained, missed;
+    uint64_t computed, recomputed, emitted;
+};
+/* What one class had one pool compute, of counted requests, filed at their end. */
+struct metrics_class_work {
+    uint64_t prefill, output;
 };
 
 /* Facts that only the audit reads. What a completed request implies (it was admitted, it had a
@@ -69,7 +88,7 @@ struct metrics_ledger {
     int64_t last_ps;       /* of arrivals and ends */
     uint64_t disordered;   /* earlier than last_ps, or not at the record's own time */
     uint64_t inconsistent; /* records that contradict themselves */
-    uint64_t record_prompt;
+    uint64_t record_prompt, record_cached;
     uint64_t first_tokens;  /* by observations */
     int128 sojourn_ps;      /* Σ(end − arrival) of ends that are not in the e2e histograms */
     uint64_t single_output; /* counted, completed with one output: no TPOT */
@@ -101,7 +120,13 @@ struct metrics {
     struct metrics_set *scratch;           /* owned; one, for the fleet's row */
     struct metrics_set *class_sets;        /* owned; [classes] (ttft, tpot, e2e) */
     struct metrics_class_live *class_live; /* owned; [classes] */
+    struct metrics_class_work *class_work; /* owned; [classes · (pools + 1)] */
+    /* With more than one class; else NULL. */
+    struct metrics_class_cell *class_cells;   /* owned; [(intervals + 1) · classes] */
+    struct metrics_class_cell *class_outside; /* owned; [classes] */
+    struct metrics_class_hour *class_hours;   /* owned; [(intervals + 1) · classes] */
     struct metrics_ledger ledger;
+    uint64_t router_decisions, router_stale;
 
     struct metrics_scale_event *scale_events; /* owned */
     size_t scale_count, scale_capacity;
@@ -118,12 +143,24 @@ extern const struct metrics_latency metrics_latency_none; /* of nothing */
 int64_t metrics_edge_after(const struct metrics *m, int64_t time_ps);
 /* The cells of the row that time_ps falls in; those outside every row before warmup. */
 struct metrics_cell *metrics_cells_at(const struct metrics *m, int64_t time_ps);
+/* The same of classes; only with more than one. */
+struct metrics_class_cell *metrics_class_cells_at(const struct metrics *m, int64_t time_ps);
 /* The billing surplus of a launch held for held_ps: increments and minimum. */
 int64_t metrics_billing_surplus(const struct metrics_pool *pool, int64_t held_ps);
 /* Latency columns of the segment's row from its histograms (metrics_rows.c). */
 void metrics_rows_close(struct metrics *m, const struct metrics_segment *segment);
 /* Summaries (metrics_rows.c). */
 void metrics_rows_summarise(struct metrics *m);
+/* Rows of classes (metrics_classes.c): one interval's, and the whole run's once the summaries of
+ * pools are there but for slo_met. */
+void metrics_classes_refresh(struct metrics *m, size_t row);
+void metrics_classes_summarise(struct metrics *m);
+/* Definitions that rows share (metrics_rows.c). seconds: what goodput divides by. */
+struct metrics_slo metrics_slo_of(uint64_t arrived, uint64_t attained, uint64_t missed,
+                                  double seconds);
+struct metrics_prefix metrics_prefix_of(const struct metrics_found *found);
+struct metrics_latency metrics_latency_of(const struct histogram *h);
+void metrics_found_add(struct metrics_found *into, const struct metrics_found *from);
 /* Empties all histograms of a set. */
 void metrics_set_clear(struct metrics_set *set);
 

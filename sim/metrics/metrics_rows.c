@@ -12,7 +12,7 @@
 const struct metrics_latency metrics_latency_none = {0,         TIME_NONE, TIME_NONE, TIME_NONE,
                                                      TIME_NONE, TIME_NONE, TIME_NONE};
 
-static struct metrics_latency latency_of(const struct histogram *h)
+struct metrics_latency metrics_latency_of(const struct histogram *h)
 {
     if (h->count == 0) {
         return metrics_latency_none;
@@ -39,11 +39,11 @@ static void set_merge(struct metrics_set *into, const struct metrics_set *from)
 
 static void hour_latencies(struct metrics_hour *hour, const struct metrics_set *set)
 {
-    hour->ttft = latency_of(&set->ttft);
-    hour->tpot = latency_of(&set->tpot);
-    hour->itl = latency_of(&set->itl);
-    hour->e2e = latency_of(&set->e2e);
-    hour->queue = latency_of(&set->queue);
+    hour->ttft = metrics_latency_of(&set->ttft);
+    hour->tpot = metrics_latency_of(&set->tpot);
+    hour->itl = metrics_latency_of(&set->itl);
+    hour->e2e = metrics_latency_of(&set->e2e);
+    hour->queue = metrics_latency_of(&set->queue);
 }
 
 void metrics_rows_close(struct metrics *m, const struct metrics_segment *segment)
@@ -70,6 +70,15 @@ void metrics_rows_close(struct metrics *m, const struct metrics_segment *segment
 /* --- sums ---------------------------------------------------------------------------------------
  */
 
+void metrics_found_add(struct metrics_found *into, const struct metrics_found *from)
+{
+    into->lookup_tokens += from->lookup_tokens;
+    into->hit_tokens += from->hit_tokens;
+    into->lookup_blocks += from->lookup_blocks;
+    into->hit_blocks += from->hit_blocks;
+    into->rehit_tokens += from->rehit_tokens;
+}
+
 /* into += from, its replica time weighted by gpus. Maxima are of replicas: kept as the larger. */
 static void cell_add(struct metrics_cell *into, const struct metrics_cell *from, uint32_t gpus)
 {
@@ -83,6 +92,7 @@ static void cell_add(struct metrics_cell *into, const struct metrics_cell *from,
     into->in_flight_end += from->in_flight_end;
     into->prompt += from->prompt;
     into->cached += from->cached;
+    metrics_found_add(&into->found, &from->found);
     into->computed += from->computed;
     into->recomputed += from->recomputed;
     into->emitted += from->emitted;
@@ -93,6 +103,8 @@ static void cell_add(struct metrics_cell *into, const struct metrics_cell *from,
     into->batch_sum += from->batch_sum;
     into->attained += from->attained;
     into->missed += from->missed;
+    into->load_max_sum += from->load_max_sum;
+    into->load_mean_sum += from->load_mean_sum;
     into->kv_sum += from->kv_sum;
     into->kv_total_sum += from->kv_total_sum;
     into->kv_max = from->kv_max > into->kv_max ? from->kv_max : into->kv_max;
@@ -175,7 +187,21 @@ static struct metrics_tokens tokens_of(const struct metrics_cell *sum)
     };
 }
 
-static struct metrics_slo slo_of(uint64_t arrived, uint64_t attained, uint64_t missed)
+struct metrics_prefix metrics_prefix_of(const struct metrics_found *found)
+{
+    return (struct metrics_prefix){
+        .lookup_tokens = found->lookup_tokens,
+        .hit_tokens = found->hit_tokens,
+        .lookup_blocks = found->lookup_blocks,
+        .hit_blocks = found->hit_blocks,
+        .rehit_tokens = found->rehit_tokens,
+        .token_hit_rate = ratio((double)found->hit_tokens, (double)found->lookup_tokens),
+        .block_hit_rate = ratio((double)found->hit_blocks, (double)found->lookup_blocks),
+    };
+}
+
+struct metrics_slo metrics_slo_of(uint64_t arrived, uint64_t attained, uint64_t missed,
+                                  double seconds)
 {
     /* More decided than arrived would be a fault of the caller; the audit names it. */
     uint64_t undecided = arrived > attained + missed ? arrived - attained - missed : 0;
@@ -185,7 +211,14 @@ static struct metrics_slo slo_of(uint64_t arrived, uint64_t attained, uint64_t m
         .undecided = undecided,
         .attainment = ratio((double)attained, (double)arrived),
         .attainment_upper = ratio((double)(attained + undecided), (double)arrived),
+        .goodput = ratio((double)attained, seconds),
     };
+}
+
+/* Of ready replicas, requests at the fullest over the mean; sums over the same samples. */
+static double load_balance(const struct metrics_cell *sum)
+{
+    return ratio((double)sum->load_max_sum * 1e6, (double)sum->load_mean_sum);
 }
 
 static struct metrics_gpu_hours gpu_hours_from(const struct metrics_cell *sum, bool billed)
@@ -301,7 +334,10 @@ static void hour_fill(const struct metrics *m, struct metrics_hour *hour,
     hour->covered_ps = hour->end_ps > from ? hour->end_ps - from : 0;
     hour->requests = requests_of(sum);
     hour->tokens = tokens_of(sum);
-    hour->slo = slo_of(sum->arrived, sum->attained, sum->missed);
+    hour->prefix = metrics_prefix_of(&sum->found);
+    hour->slo =
+        metrics_slo_of(sum->arrived, sum->attained, sum->missed, time_seconds(hour->covered_ps));
+    hour->load_max_over_mean = load_balance(sum);
     hour->in_flight_mean = ratio((double)sum->in_flight_ps, (double)hour->covered_ps);
     hour->in_flight_per_ready_gpu = ratio((double)sum->in_flight_ps, (double)ready_of(sum));
     hour->iterations = sum->iterations;
@@ -330,6 +366,7 @@ static void row_refresh(struct metrics *m, size_t row)
     }
     cell_add(&total, &cells[m->pool_count], 1); /* requests without a pool, the fleet's maxima */
     hour_fill(m, all, &total);
+    all->load_max_over_mean = m->pool_count == 1 ? all->load_max_over_mean : NAN;
     all->usd = usd_join(&hours[0].usd, m->pool_count, sizeof *hours);
     usd_per_mtok(&all->usd, total.prompt, total.output);
 }
@@ -338,6 +375,7 @@ void metrics_refresh(struct metrics *m)
 {
     for (size_t row = 0; row < m->rows_finished; row++) {
         row_refresh(m, row);
+        metrics_classes_refresh(m, row);
     }
 }
 
@@ -383,14 +421,17 @@ static void summary_fill(const struct metrics *m, struct metrics_summary *summar
     summary->requests.in_flight = whole->outcomes[OUTCOME_IN_FLIGHT];
     summary->tokens = tokens_of(whole);
     summary->tokens.output = whole->emitted; /* of counted requests, as the record says */
-    summary->ttft = latency_of(&set->ttft);
-    summary->tpot = latency_of(&set->tpot);
-    summary->itl = latency_of(&set->itl);
-    summary->e2e = latency_of(&set->e2e);
-    summary->queue = latency_of(&set->queue);
-    summary->slo = slo_of(whole->arrived, whole->attained, whole->missed);
-    summary->slo_met = -1;
+    summary->ttft = metrics_latency_of(&set->ttft);
+    summary->tpot = metrics_latency_of(&set->tpot);
+    summary->itl = metrics_latency_of(&set->itl);
+    summary->e2e = metrics_latency_of(&set->e2e);
+    summary->queue = metrics_latency_of(&set->queue);
+    summary->prefix = metrics_prefix_of(&whole->found);
     double length = (double)(m->horizon_ps - m->warmup_ps);
+    summary->slo = metrics_slo_of(whole->arrived, whole->attained, whole->missed,
+                                  length / (double)PS_PER_SECOND);
+    summary->slo_met = -1;
+    summary->load_max_over_mean = load_balance(window);
     summary->in_flight_mean = ratio((double)window->in_flight_ps, length);
     summary->in_flight_per_ready_gpu =
         ratio((double)window->in_flight_ps, (double)ready_of(window));
@@ -453,64 +494,7 @@ static void summary_usd(const struct metrics *m, size_t p, struct metrics_summar
     summary->usd_peak = m->live[p].peak_h * m->pools[p].usd_per_gpu_hour;
     summary->split = cost_split(summary, m->pools[p].usd_per_gpu_hour);
     summary->forecast_error = m->live[p].forecast_error;
-}
-
-/* One class is the whole run, and has no counts of its own. */
-static struct metrics_requests class_requests(const struct metrics *m, size_t c)
-{
-    const struct metrics_class_live *live = &m->class_live[c];
-    if (!m->per_class) {
-        return m->summaries[0].requests;
-    }
-    return (struct metrics_requests){
-        .arrived = live->arrived,
-        .admitted = live->admitted,
-        .completed = live->outcomes[OUTCOME_COMPLETED],
-        .refused = live->outcomes[OUTCOME_REFUSED],
-        .unservable = live->outcomes[OUTCOME_UNSERVABLE],
-        .cancelled = live->outcomes[OUTCOME_CANCELLED],
-        .in_flight = live->outcomes[OUTCOME_IN_FLIGHT],
-        .zero_output = live->zero_output,
-        .preemptions = live->preemptions,
-    };
-}
-
-static void class_fill(struct metrics *m, size_t c)
-{
-    const struct metrics_class_live *live = &m->class_live[c];
-    const struct metrics_class *config = &m->classes[c];
-    const struct metrics_set *set = m->per_class ? &m->class_sets[c] : &m->totals[m->pool_count];
-    struct metrics_class_summary *row = &m->class_summaries[c];
-    *row = (struct metrics_class_summary){
-        .name = config->name,
-        .requests = class_requests(m, c),
-        .ttft = latency_of(&set->ttft),
-        .tpot = latency_of(&set->tpot),
-        .e2e = latency_of(&set->e2e),
-        .slo = m->per_class ? slo_of(live->arrived, live->attained, live->missed)
-                            : m->summaries[0].slo,
-        .slo_ttft_ps = config->slo_ttft_ps,
-        .slo_tpot_ps = config->slo_tpot_ps,
-        .slo_e2e_ps = config->slo_e2e_ps,
-        .slo_attainment = config->slo_attainment,
-        .slo_met = -1,
-    };
-    if (!isnan(config->slo_attainment) && row->requests.arrived > 0) {
-        row->slo_met = row->slo.attainment >= config->slo_attainment;
-    }
-}
-
-/* All classes with a stated share must meet it. */
-static int32_t fleet_slo_met(const struct metrics *m)
-{
-    int32_t met = -1;
-    for (size_t c = 0; c < m->class_count; c++) {
-        int32_t one = m->class_summaries[c].slo_met;
-        if (one >= 0) {
-            met = met < 0 ? one : (met && one);
-        }
-    }
-    return met;
+    summary->router_decisions = summary->router_stale = COLUMN_INT_NONE;
 }
 
 /* The fleet's peak of blocks is that of its fullest replica. */
@@ -547,24 +531,19 @@ void metrics_rows_summarise(struct metrics *m)
     cell_add(&all_window, &window, 1);
     cell_add(&all_whole, &whole, 1);
     all->pool = "all";
+    all->router_decisions = (int64_t)m->router_decisions;
+    all->router_stale = (int64_t)m->router_stale;
     all->forecast_error = m->pool_count == 1 ? m->summaries[1].forecast_error : NAN;
     summary_fill(m, all, &all_window, &all_whole, &m->totals[m->pool_count]);
-    for (size_t c = 0; c < m->class_count; c++) {
-        class_fill(m, c);
-    }
-    all->slo_met = fleet_slo_met(m);
+    all->load_max_over_mean = m->pool_count == 1 ? all->load_max_over_mean : NAN;
     all->kv_peak_blocks = kv_peak_of(peak, all_whole.kv_max);
     all->usd = usd_join(&m->summaries[1].usd, m->pool_count, sizeof *m->summaries);
     usd_per_mtok(&all->usd, all->tokens.prompt, all->tokens.output);
+    metrics_classes_summarise(m);
 }
 
 const struct metrics_summary *metrics_summaries(const struct metrics *m)
 {
     check(m->finished);
     return m->summaries;
-}
-const struct metrics_class_summary *metrics_class_summaries(const struct metrics *m)
-{
-    check(m->finished);
-    return m->class_summaries;
 }

@@ -67,9 +67,6 @@ struct run_totals {
     uint64_t events, spans, iterations;
     double requests_per_s;
     uint64_t peak_rss_bytes;
-    /* Of a router whose loads are read now and then: its decisions, and those for a replica whose
-     * load was another than it thought. */
-    uint64_t routed, routed_stale;
     char digest[17]; /* 16 hexadecimal digits */
 };
 

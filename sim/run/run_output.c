@@ -82,6 +82,16 @@ const struct trace_table run_tables[RUN_TABLE_COUNT] = {
                            .columns = metrics_class_columns,
                            .row_size = sizeof(struct metrics_class_summary),
                            .dimension = "class"},
+    [RUN_TABLE_CLASS_HOURS] = {.group = "hourly_classes",
+                               .doc = "One row per interval and class of requests, all pools "
+                                      "together. Only with two classes or more: with one it would "
+                                      "be `fleet`.",
+                               .shape = TRACE_SERIES,
+                               .columns = metrics_class_hour_columns,
+                               .row_size = sizeof(struct metrics_class_hour),
+                               .start_offset = offsetof(struct metrics_class_hour, start_ps),
+                               .end_offset = offsetof(struct metrics_class_hour, end_ps),
+                               .dimension = "class"},
     [RUN_TABLE_LATENCY] = {.group = "latency",
                            .doc = "The histograms behind the summary's percentiles: counts of "
                                   "values between two edges.",
@@ -164,6 +174,12 @@ static void tables_fill(struct output *o, const struct run *run)
     hourly->series_count = run_pool_count(run);
     add_table(o, RUN_TABLE_FLEET, metrics_hours_all(m), hours);
     add_table(o, RUN_TABLE_SCALING, scaling, events);
+    if (metrics_class_hours(m) != NULL) {
+        struct trace_table *classes =
+            add_table(o, RUN_TABLE_CLASS_HOURS, metrics_class_hours(m), hours);
+        classes->labels = o->class_names;
+        classes->series_count = run_class_count(run);
+    }
     add_table(o, RUN_TABLE_POOLS, run_outcome_pools(run, &o->arena), run_pool_count(run))->labels =
         o->pool_names;
     if (o->trace.complete) {

@@ -352,9 +352,10 @@ static void finish(struct run *run, int64_t now_ps)
         metrics_set_kv_peak(run->metrics, p, fleet_kv_peak(run->fleet, p));
         metrics_set_forecast_error(run->metrics, p, fleet_forecast_error(run->fleet, p));
     }
+    struct fleet_totals totals = fleet_totals(run->fleet);
+    metrics_set_routing(run->metrics, totals.routed, totals.routed_stale);
     metrics_finish(run->metrics, run->end_ps);
     expert_run_edge(run->experts);
-    struct fleet_totals totals = fleet_totals(run->fleet);
     metrics_audit_add(run->metrics, "kv_blocks", totals.kv_blocks_leaked == 0,
                       "%lld blocks held by replicas with nothing to do",
                       (long long)totals.kv_blocks_leaked);
@@ -459,8 +460,6 @@ struct run_totals run_totals(const struct run *run)
         .iterations = fleet.iterations,
         .requests_per_s = run->wall_s > 0 ? (double)run->arrived / run->wall_s : NAN,
         .peak_rss_bytes = (uint64_t)usage.ru_maxrss * 1024,
-        .routed = fleet.routed,
-        .routed_stale = fleet.routed_stale,
     };
     snprintf(totals.digest, sizeof totals.digest, "%016llx", (unsigned long long)run->digest.state);
     return totals;

@@ -137,8 +137,11 @@ static inline void day_scale(struct day *d, int64_t t)
     for (; d->replicas < want && d->capacity < 4096; d->replicas++) {
         day_move(d, (uint32_t)d->capacity++, t, t ? REPLICA_PROVISIONING : REPLICA_SERVING);
     }
-    struct obs_gauge gauge = {d->in_flight, d->in_flight / 20, (int64_t)d->in_flight * 100,
-                              d->replicas * 8000, 2900};
+    struct obs_gauge gauge = {.running = d->in_flight,
+                              .waiting = d->in_flight / 20,
+                              .kv_blocks = (int64_t)d->in_flight * 100,
+                              .kv_blocks_total = d->replicas * 8000,
+                              .kv_blocks_max = 2900};
     day_emit(d, (struct obs){.kind = OBS_GAUGE, .time_ps = t, .u.gauge = &gauge});
 }
 

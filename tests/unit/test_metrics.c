@@ -393,7 +393,8 @@ END_TEST
 START_TEST(gauges_and_scaling_events)
 {
     struct feed f = feed_open(NULL, NULL, 0, PS_PER_HOUR);
-    static const struct obs_gauge gauges[2] = {{10, 2, 30, 100, 20}, {20, 4, 50, 100, 45}};
+    static const struct obs_gauge gauges[2] = {{10, 2, 30, 100, 20, 4, 12, 6},
+                                               {20, 4, 50, 100, 45, 4, 24, 8}};
     for (int i = 0; i < 2; i++) {
         feed_emit(&f,
                   (struct obs){.kind = OBS_GAUGE, .time_ps = i * 60 * SEC, .u.gauge = &gauges[i]});

@@ -599,7 +599,7 @@ static void t07_stale(const char *signals, const uint32_t expected[4], uint64_t 
     for (size_t i = 0; i < 4; i++) {
         ck_assert_uint_eq(count[i], expected[i]);
     }
-    ck_assert_uint_eq(run_totals(r.run).routed_stale, stale);
+    ck_assert_uint_eq((uint64_t)run_text_summary(&r)->router_stale, stale);
     run_text_free(&r);
 }
 
