@@ -1,6 +1,6 @@
 /* The KV blocks of one replica, as counters: how many are used, and at which iteration each
- * decoding sequence will need its next one. Without a prefix cache blocks have no identity, so this
- * is exact and costs nothing per block.
+ * decoding sequence will need its next one. Which block is whose does not matter here, so this is
+ * exact and costs nothing per block; what blocks hold is the prefix cache's (prefix_cache.h).
  *
  * A decode that has s tokens stored when an iteration starts stores one more and needs a new block
  * iff s is a multiple of the block size. Every decode stores one token per iteration, so it needs a
