@@ -18,6 +18,7 @@ struct gen {
     uint32_t pools;
     int64_t horizon_s;
     bool from_trace;
+    bool caching; /* enable_prefix_caching, in all pools or in some */
 };
 
 /* 0 … n − 1. */
@@ -81,6 +82,21 @@ static void put_trace(struct gen *g)
     }
 }
 
+/* Prompts that many begin with, and conversations. */
+static void put_common(struct gen *g)
+{
+    if (draw(g, 3) == 0) {
+        put(g, "    shared_prompt: {tokens: %u, count: %u}\n", 1 + draw(g, 100), 1 + draw(g, 3));
+    }
+    if (draw(g, 3) == 0) {
+        put(g, "    sessions: {turns: {dist: %s}, think_time: %s",
+            PICK(g, "constant, value: 3", "uniform, min: 1, max: 6", "geometric, mean: 4"),
+            PICK(g, "0 s", "0.5 s", "{dist: exponential, mean: 2 s}"));
+        put(g, ", max_history_tokens: %u", 100 + draw(g, 500));
+        put(g, ", stationary_start: %s}\n", PICK(g, "false", "false", "true"));
+    }
+}
+
 static void put_class(struct gen *g, uint32_t index)
 {
     put(g, "  - name: class%u\n", index);
@@ -94,6 +110,7 @@ static void put_class(struct gen *g, uint32_t index)
             rate);
         put_lengths(g, "prompt_tokens", true);
         put_lengths(g, "output_tokens", false);
+        put_common(g);
     }
     if (draw(g, 2)) {
         put(g, "    slo: {%s: %s, attainment: 90 %%}\n", PICK(g, "ttft", "tpot", "e2e"),
@@ -203,6 +220,9 @@ static void put_pool(struct gen *g, uint32_t index)
     if (draw(g, 2)) {
         put(g, "num_gpu_blocks_override: %u, ", 1 + (100 + draw(g, 900)) / block);
     }
+    if (g->caching && (index == 0 || draw(g, 3))) {
+        put(g, "enable_prefix_caching: true, ");
+    }
     if (draw(g, 4) == 0) {
         put(g, "max_model_len: %u, ", 50 + draw(g, 300));
     }
@@ -240,12 +260,26 @@ static struct gen *generate(uint64_t seed)
     for (uint32_t i = 0, classes = 1 + draw(g, 3); i < classes; i++) {
         put_class(g, i);
     }
+    g->caching = draw(g, 2);
     put(g, "fleet:\n  router: {policy: %s}\n  pools:\n",
-        PICK(g, "round_robin", "random", "least_loaded", "central_queue"));
+        g->caching && draw(g, 2)
+            ? PICK(g, "prefix_aware", "session_sticky", "weighted")
+            : PICK(g, "round_robin", "random", "least_loaded", "central_queue", "power_of_two"));
     for (uint32_t i = 0; i < g->pools; i++) {
         put_pool(g, i);
     }
     return g;
+}
+
+static bool has_caching(const struct run_config *config, const char *pool)
+{
+    for (size_t p = 0; p < config->fleet.pools.count; p++) {
+        const struct pool_config *c = config_pool(config, p);
+        if (strcmp(c->name, pool) == 0) {
+            return c->engine.enable_prefix_caching;
+        }
+    }
+    return false;
 }
 
 static void expect_rows(const struct run_text *r)
@@ -265,6 +299,8 @@ static void expect_rows(const struct run_text *r)
         check(!first ||
               (row->first_token_ps > row->admitted_ps && row->first_token_ps <= row->end_ps));
         check(!completed || (admitted && first == (row->output > 0)));
+        check(row->cached >= 0 && (row->cached < row->prompt || row->cached == 0));
+        check(row->cached == 0 || (admitted && has_caching(config, row->pool)));
         check(config->drain || row->end_ps <= config->horizon_ps);
         counted += row->arrival_ps >= config->warmup_ps;
     }
@@ -302,7 +338,7 @@ static void expect_summary(const struct run_text *r)
 {
     const struct metrics_summary *s = run_text_summary(r);
     struct tally ttft = {0}, e2e = {0}, queue = {0};
-    uint64_t outcomes[OUTCOME_COUNT] = {0}, prompt = 0, preemptions = 0, recomputed = 0;
+    uint64_t outcomes[OUTCOME_COUNT] = {0}, prompt = 0, preemptions = 0, recomputed = 0, cached = 0;
     for (size_t i = 0; i < r->row_count; i++) {
         const struct run_text_row *row = &r->rows[i];
         if (row->arrival_ps < run_config(r->run)->warmup_ps) {
@@ -314,6 +350,7 @@ static void expect_summary(const struct run_text *r)
         prompt += row->admitted_ps != TIME_NONE ? (uint64_t)row->prompt : 0;
         preemptions += (uint64_t)row->preemptions;
         recomputed += (uint64_t)row->recomputed;
+        cached += (uint64_t)row->cached;
         tally_add(&ttft, row->arrival_ps, row->first_token_ps);
         tally_add(&queue, row->arrival_ps, row->admitted_ps);
         if (strcmp(row->outcome, "completed") == 0) {
@@ -327,6 +364,7 @@ static void expect_summary(const struct run_text *r)
     check(s->tokens.prompt == prompt);
     check(s->requests.preemptions == preemptions);
     check(s->tokens.recomputed == recomputed);
+    check(s->tokens.cached == cached);
     expect_latency(&s->ttft, &ttft);
     expect_latency(&s->queue, &queue);
     expect_latency(&s->e2e, &e2e);
@@ -361,6 +399,7 @@ static void expect_scaling(const struct run_text *r)
 
 struct coverage {
     uint64_t requests, refused, unservable, in_flight, preemptions, scalings, starting, draining;
+    uint64_t cached; /* runs with requests that found part of their prompt */
 };
 
 static void cover(struct coverage *c, const struct run_text *r)
@@ -368,6 +407,11 @@ static void cover(struct coverage *c, const struct run_text *r)
     const struct metrics_summary *s = run_text_summary(r);
     size_t scalings;
     metrics_scale_events(run_metrics(r->run), &scalings);
+    bool cached = false;
+    for (size_t i = 0; i < r->row_count; i++) {
+        cached |= r->rows[i].cached > 0;
+    }
+    c->cached += cached;
     c->requests += s->requests.arrived;
     c->refused += s->requests.refused;
     c->unservable += s->requests.unservable;
@@ -443,15 +487,17 @@ START_TEST(random_scenarios)
         run_case(first + i, &c);
     }
     printf("%llu requests, %llu refused, %llu unservable, %llu cut, %llu preemptions, %llu "
-           "scalings; runs with cold starts %llu, with draining %llu\n",
+           "scalings; runs with cold starts %llu, with draining %llu, with cached prompts %llu\n",
            (unsigned long long)c.requests, (unsigned long long)c.refused,
            (unsigned long long)c.unservable, (unsigned long long)c.in_flight,
            (unsigned long long)c.preemptions, (unsigned long long)c.scalings,
-           (unsigned long long)c.starting, (unsigned long long)c.draining);
+           (unsigned long long)c.starting, (unsigned long long)c.draining,
+           (unsigned long long)c.cached);
     fflush(stdout);
     if (count >= 200) { /* the generator reaches what it is there for */
         ck_assert(c.refused > 100 && c.unservable > 100 && c.in_flight > 100);
         ck_assert(c.preemptions > 300 && c.scalings > 200 && c.starting > 40 && c.draining > 5);
+        ck_assert(c.cached > 40);
     }
 }
 END_TEST
