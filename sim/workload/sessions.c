@@ -383,7 +383,7 @@ double sessions_mean_turns(const struct sessions *s)
 /* Over the first conversations that start. */
 static double history_sampled(const struct sessions *s)
 {
-    enum { TURNS = 200000 };
+    enum { TURNS = 50000 };
     uint64_t turns = 0;
     double sum = 0;
     for (uint64_t number = 0; turns < TURNS; number++) {

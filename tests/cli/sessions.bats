@@ -185,3 +185,13 @@ assert all(said[r["session"], r["turn"]] == (r["prompt_tokens"], r["output_token
   assert_same_bytes a.csv b.csv
   [ "$(json a.json 'o["digest"]')" = "$(json b.json 'o["digest"]')" ]
 }
+
+@test "a closed loop is exported as it runs, too" {
+  scenario
+  loop='workload[1]={name: batch, arrivals: {process: closed_loop, concurrency: 5, think_time: 2 s, think_distribution: exponential}, shared_prompt: {tokens: 64}, prompt_tokens: {dist: constant, value: 100}, output_tokens: {dist: constant, value: 20}}'
+  "$FLEETSIM_BIN" run talk.yaml --quiet --json --no-output --requests a.csv --export-trace t.csv --set "$loop" >/dev/null
+  replay_of t.csv
+  "$FLEETSIM_BIN" run replay.yaml --quiet --json --no-output --requests b.csv >/dev/null
+  assert_same_bytes a.csv b.csv
+  [ "$(grep -c ',batch,' a.csv)" -gt 2000 ]
+}
