@@ -174,7 +174,6 @@ static void work_do(void *self, size_t task, struct sweep_outcome *outcome)
     arena_init(&arena);
     errors_init(&errors);
     errors_init(&translated);
-    setenv("HDF5_USE_FILE_LOCKING", "FALSE", 1);
     const char *const *sets = sweep_check_sets(check, task, &count, &arena);
     struct run_request request = {.scenario = check->base, .sets = sets, .set_count = count};
     struct run *run = run_open(&request, &errors);
@@ -290,6 +289,9 @@ static bool tasks_run(struct work *work)
                               .self = work};
     if (ok && pool.count > 0) {
         work->report->started = true;
+        /* Locks are of no use to files with one writer, and file systems of clusters may have none.
+         */
+        setenv("HDF5_USE_FILE_LOCKING", "FALSE", 1);
         sweep_folder_clean(&work->folder, wanted);
         ok = sweep_journal_begin(&work->journal, work->sweep->check.program.hex, runs, pool.count,
                                  options->jobs, work->errors);

@@ -268,7 +268,9 @@ assert not [n for n in os.listdir("i/runs") if ".tmp" in n]
 p = go("k")
 os.killpg(p.pid, signal.SIGINT); time.sleep(0.0005); os.killpg(p.pid, signal.SIGINT)
 out, err = p.communicate()
-assert p.returncode == 1 and (b"killed: " in err or b"stopped: " in err), (p.returncode, err)
+# One that comes when the runs have just ended finds a program that may be ended like any other.
+told = b"killed: " in err or b"stopped: " in err
+assert p.returncode == -2 or (p.returncode == 1 and told), (p.returncode, err)
 PY
   before=$(events i "done")
   [ "$before" -lt 400 ]
@@ -279,6 +281,7 @@ PY
 }
 
 @test "a run that takes too much memory is killed, the others are unharmed, and it alone is tried again" {
+  ! grep -q __asan_init "$FLEETSIM_BIN" || skip "a sanitizer takes more memory than the limit"
   cat >sweep.yaml <<'YAML'
 name: fat
 outputs: [usd]
