@@ -10,8 +10,8 @@
 #include "sim/base/rng.h"
 
 /* The integral over t runs over log t, where the trapezoid rule converges geometrically: the edge
- * of the integrand is as wide as 1/√k. */
-static const double LOG_STEP = 0.25, LOG_FIRST = 1e-4, TAIL = 1e-9;
+ * of the integrand is as wide as 1/√k, and so is a step: the error is e^(−2π²). */
+static const double STEP_MAX = 0.5, FIRST = 1e-3, TAIL = 1e-8;
 enum { NODES_MAX = 400, TOP_K_MAX = 128 };
 
 /* ---- expected shares ------------------------------------------------------------------------ */
@@ -21,6 +21,7 @@ struct pool {
     const double *rate; /* borrowed: [count], sum 1 */
     size_t count;
     size_t k;
+    double step;     /* of log t */
     double *hit;     /* scratch [count]: probability to have come by t */
     double *total;   /* scratch [k]: P(i of all have come), i < k */
     double *cold;    /* scratch [k]: the same of those below one half */
@@ -87,7 +88,7 @@ static double node_add(const struct pool *pool, double t, double *share)
         }
     }
     for (size_t e = 0; e < pool->count; e++) {
-        double density = pool->rate[e] * (1 - pool->hit[e]) * t * LOG_STEP;
+        double density = pool->rate[e] * (1 - pool->hit[e]) * t * pool->step;
         if (density > 1e-16) {
             share[e] += density * (pool->hit[e] < 0.5 ? others_cold(pool, pool->hit[e])
                                                       : others_hot(pool, e));
@@ -106,11 +107,11 @@ static void pool_shares(struct pool *pool, double *share)
         }
         return;
     }
-    double t = LOG_FIRST * (double)pool->k;
+    double t = FIRST * (double)pool->k;
     for (size_t e = 0; e < pool->count; e++) { /* up to half a step before the first node */
-        share[e] = pool->rate[e] * t * detmath_exp(-LOG_STEP / 2);
+        share[e] = pool->rate[e] * t * detmath_exp(-pool->step / 2);
     }
-    double grow = detmath_exp(LOG_STEP);
+    double grow = detmath_exp(pool->step);
     for (int node = 0; node < NODES_MAX && node_add(pool, t, share) > TAIL; node++) {
         t *= grow;
     }
@@ -123,9 +124,11 @@ static void pool_shares(struct pool *pool, double *share)
 /* A pool over `count` experts; scratch: count + 3k doubles. */
 static struct pool pool_over(const double *rate, size_t count, size_t k, double *scratch)
 {
+    double step = 1 / sqrt((double)k);
     return (struct pool){.rate = rate,
                          .count = count,
                          .k = k,
+                         .step = step < STEP_MAX ? step : STEP_MAX,
                          .hit = scratch,
                          .total = scratch + count,
                          .cold = scratch + count + k,

@@ -1,0 +1,113 @@
+#!/usr/bin/env bats
+# Expert load as a user meets it: layout's option, refusals, the groups of a result file, scenarios.
+# $stderr is bats' own.
+# shellcheck disable=SC2154
+load helpers
+
+SCENARIOS=$FLEETSIM_SOURCE_DIR/scenarios
+
+json() { # expression on d
+  "$FLEETSIM_PYTHON" -c "import json, sys; d = json.load(sys.stdin); assert $1, d" <<<"$output"
+}
+
+@test "layout prices a popularity, and copies take their memory" {
+  local kimi=(layout --model kimi-k3 --gpu h200-sxm --nodes 2 --json)
+  fs_run "${kimi[@]}"
+  json '[l for l in d["layouts"] if l["layout"] == "TP4 DP4 EP16"][0]["decode_busiest_over_mean"] < 1.12'
+  local chunk
+  chunk=$("$FLEETSIM_PYTHON" -c "import json, sys; print(json.load(sys.stdin)['layouts'][0]['chunk_s'])" <<<"$output")
+  fs_run "${kimi[@]}" --popularity lognormal:1.15
+  assert_status 0
+  json "d['layouts'][0]['chunk_s'] > 1.1 * $chunk and d['layouts'][0]['chunk_busiest_over_mean'] > 1.2"
+  fs_run "${kimi[@]}" --popularity lognormal:1.15 --placement eplb --redundant 16
+  json "d['layouts'][0]['chunk_s'] < 1.02 * $chunk and all(l['expert'] > 1 for l in d['layouts'])"
+}
+
+@test "layout refuses a popularity it does not know" {
+  fs_run layout --model kimi-k3 --gpu h200-sxm --nodes 2 --popularity pareto:1
+  assert_status 2
+  [[ $stderr == *"know uniform, lognormal:SIGMA"* ]]
+  fs_run layout --model kimi-k3 --gpu h200-sxm --nodes 2 --popularity zipf
+  assert_status 2
+  fs_run layout --model llama-3.1-70b --gpu h200-sxm --popularity uniform
+  assert_status 2
+  [[ $stderr == *"has no experts"* ]]
+}
+
+@test "half a slot, a factor stated twice, and a table of the wrong length are refused" {
+  local pool='fleet.pools[0].step_time'
+  fs_run check "$SCENARIOS/expert-skew" --set "$pool.redundant_experts=16"
+  assert_status 2
+  [[ $stderr == *"272 expert slots"* ]]
+  fs_run check "$SCENARIOS/expert-skew" --set "$pool.expert_imbalance=1.5"
+  assert_status 2
+  [[ $stderr == *"both expert_imbalance and experts.popularity"* ]]
+  fs_run check "$SCENARIOS/expert-skew" --set "$pool.experts.popularity={dist: table, values: [1, 2]}"
+  assert_status 2
+  [[ $stderr == *"2 values for 256 experts"* ]]
+  fs_run check "$SCENARIOS/expert-skew" --set "$pool.experts.rebalance=20 min"
+  assert_status 2
+  [[ $stderr == *"multiple of epoch"* ]]
+}
+
+@test "an hour of expert-skew: groups in the file, the same bytes step by step" {
+  fs_run run "$SCENARIOS/expert-skew" --set 'horizon=75 min' -o spans.h5 --quiet
+  assert_status 0
+  fs_run run "$SCENARIOS/expert-skew" --set 'horizon=75 min' -o steps.h5 --quiet --step-by-step
+  assert_status 0
+  cmp spans.h5 steps.h5
+  "$FLEETSIM_PYTHON" - <<'PY'
+import h5py
+import numpy as np
+f = h5py.File("spans.h5")
+gpu, experts = f["gpu"], f["experts"]
+tokens = gpu["tokens"][:5].reshape(5, 8, 32)
+assert (tokens.sum(axis=2) == experts["pairs"][:5]).all()
+ratio = tokens.max(axis=2) / tokens.mean(axis=2)
+assert np.allclose(ratio, experts["max_over_mean"][:5])
+assert np.allclose(1 / ratio, experts["mean_over_max"][:5])
+assert experts["placements"][4, 0] == 1 and experts["stall"][4, 0] > 0
+assert ratio[0].mean() < 1.2 < 1.5 < ratio[3].mean()  # drift undoes the placement
+assert len(f["hot_experts/expert"]) == 5 * 8 * 5
+PY
+}
+
+@test "the sweeps of the scenarios are sound" {
+  fs_run sweep "$SCENARIOS/expert-skew" --dry-run
+  assert_status 0
+  assert_output_has 135
+  fs_run sweep "$SCENARIOS/kimi-k3-two-nodes" --dry-run
+  assert_status 0
+  assert_output_has 120
+}
+
+@test "a file without a popularity has no such groups" {
+  fs_run run "$SCENARIOS/kimi-k3-two-nodes" -o k3.h5 --quiet
+  assert_status 0
+  "$FLEETSIM_PYTHON" -c "import h5py; f = h5py.File('k3.h5'); assert 'gpu' not in f and 'experts' not in f"
+}
+
+# What the README of kimi-k3-two-nodes says: the worked answer's choice, and what skew does to both.
+@test "kimi-k3-two-nodes: the worked answer holds under its assumptions, and skew decides the fitted one" {
+  local ep16='fleet.pools[0].parallel={tensor: 4, attention_data: 4, expert: 16}'
+  local skew='fleet.pools[0].step_time.experts.popularity={dist: lognormal, sigma: 1.15}'
+  cost() { # scenario, settings: dollars per million tokens
+    local file=$1 sets=()
+    shift
+    for set in "$@"; do
+      sets+=(--set "$set")
+    done
+    "$FLEETSIM_BIN" run "$SCENARIOS/kimi-k3-two-nodes/$file" "${sets[@]}" --json --quiet -o cost.h5 --force |
+      "$FLEETSIM_PYTHON" -c "import json, sys; print(json.load(sys.stdin)['cost']['usd_per_mtok_total'])"
+  }
+  "$FLEETSIM_PYTHON" - "$(cost worked.yaml)" "$(cost worked.yaml "$ep16")" "$(cost worked.yaml "$skew")" \
+    "$(cost worked.yaml "$ep16" "$skew")" "$(cost scenario.yaml)" "$(cost scenario.yaml "$ep16")" \
+    "$(cost scenario.yaml "$skew")" "$(cost scenario.yaml "$ep16" "$skew")" <<'PY'
+import sys
+b, a, b_skew, a_skew, fb, fa, fb_skew, fa_skew = map(float, sys.argv[1:])
+assert abs(a / b - 1.35) < 0.01, a / b
+assert 1.45 < a_skew / b_skew < 1.55, a_skew / b_skew
+assert abs(fa / fb - 0.94) < 0.01, fa / fb
+assert 0.99 < fa_skew / fb_skew < 1.03, fa_skew / fb_skew
+PY
+}
