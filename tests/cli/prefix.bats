@@ -149,3 +149,34 @@ PY
   assert_status 2
   [[ $stderr == *"at most 1000 intervals"* ]]
 }
+
+@test "prefix-saving: 11 replicas are enough with a router that knows caches, not with one that does not" {
+  local scenario=$FLEETSIM_SOURCE_DIR/scenarios/prefix-saving policy
+  for policy in prefix_aware round_robin; do
+    fs_run run "$scenario" --json --quiet --no-output --set fleet.router.policy=$policy \
+      --set fleet.pools[0].autoscaler.replicas=11
+    assert_status 0
+    if [ $policy = prefix_aware ]; then
+      json 'round(100 * d["slo"]["attainment"], 2) == 98.78 and d["routing"]["load_max_over_mean"] < 1.2'
+    else
+      json 'd["slo"]["attainment"] < 0.5 and d["prefix"]["token_hit_rate"] < 0.4'
+    fi
+  done
+}
+
+@test "recorded conversations through 8 replicas: what the scenario's README says" {
+  local data=$FLEETSIM_SHARED/data/mooncake scenario=$FLEETSIM_SOURCE_DIR/scenarios/prefix-saving/mooncake.yaml
+  [ -e "$data/conversation_trace.jsonl.gz" ] || skip "data/mooncake is absent"
+  fs_run run "$scenario" --json --quiet --no-output \
+    --set "workload[0].arrivals.file=$data/conversation_trace.jsonl.gz"
+  assert_status 0
+  json 'd["prefix"]["hit_tokens"] == 51563280 and round(d["latency"]["ttft_s"]["p99"], 2) == 4.86'
+  local digest
+  digest=$("$FLEETSIM_PYTHON" -c 'import json, sys; print(json.load(sys.stdin)["digest"])' <<<"$output")
+  fs_run run "$scenario" --json --quiet --no-output --step-by-step \
+    --set "workload[0].arrivals.file=$data/conversation_trace.jsonl.gz"
+  json "d['digest'] == '$digest'"
+  fs_run run "$scenario" --json --quiet --no-output --set fleet.router.policy=round_robin \
+    --set "workload[0].arrivals.file=$data/conversation_trace.jsonl.gz"
+  json 'd["prefix"]["hit_tokens"] == 17309808 and d["routing"]["load_max_over_mean"] > 1.5'
+}
