@@ -157,7 +157,7 @@ PY
       --set fleet.pools[0].autoscaler.replicas=11
     assert_status 0
     if [ $policy = prefix_aware ]; then
-      json 'round(100 * d["slo"]["attainment"], 2) == 98.78 and d["routing"]["load_max_over_mean"] < 1.2'
+      json 'round(100 * d["slo"]["attainment"], 2) == 98.79 and d["routing"]["load_max_over_mean"] < 1.2'
     else
       json 'd["slo"]["attainment"] < 0.5 and d["prefix"]["token_hit_rate"] < 0.4'
     fi
