@@ -20,12 +20,12 @@ struct token_hash_pool {
 
 _Static_assert(sizeof(struct spare) <= sizeof(struct token_hashes), "a spare fits in its block");
 
-struct token_hash_pool *token_hash_pool_create(void)
+struct token_hash_pool *token_hashes_pool_create(void)
 {
     return memory_zero(1, sizeof(struct token_hash_pool));
 }
 
-void token_hash_pool_free(struct token_hash_pool *pool)
+void token_hashes_pool_free(struct token_hash_pool *pool)
 {
     if (pool == NULL) {
         return;

@@ -17,9 +17,9 @@ struct token_hashes {
     uint64_t ids[];
 };
 
-struct token_hash_pool *token_hash_pool_create(void);
+struct token_hash_pool *token_hashes_pool_create(void);
 /* Frees what was given back; nothing of the pool may be in use any more. NULL is fine. */
-void token_hash_pool_free(struct token_hash_pool *pool);
+void token_hashes_pool_free(struct token_hash_pool *pool);
 /* Room for count ids, to be filled by the caller; until token_hashes_release. */
 struct token_hashes *token_hashes_acquire(struct token_hash_pool *pool, uint32_t count,
                                           uint32_t block_tokens);

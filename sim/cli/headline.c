@@ -85,7 +85,7 @@ struct text headline_text(const struct headline *headline, const struct interval
     if (isnan(range->low))
         return text;
     if (headline->quantile)
-        snprintf(text.s, sizeof text.s, "%.12s (%.12s to %.12s)",
+        snprintf(text.s, sizeof text.s, "%.10s (%.10s to %.10s)",
                  headline_number(headline, range->mid).s, headline_number(headline, range->low).s,
                  headline_number(headline, range->high).s);
     else

@@ -6,7 +6,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/rng.h"
-#include "sim/fleet/ready_set.h"
+#include "sim/fleet/ready_sets.h"
 #include "sim/fleet/router.h"
 
 struct power_of_two_config {
@@ -62,7 +62,7 @@ static void ready(void *state, uint32_t pool, uint32_t slot, bool is_ready)
 {
     struct power_of_two *r = state;
     r->load[slot] = 0;
-    ready_set_put(&r->ready[pool], slot, is_ready);
+    ready_sets_put(&r->ready[pool], slot, is_ready);
 }
 
 static void load(void *state, uint32_t pool, uint32_t slot, uint32_t in_flight)

@@ -4,7 +4,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/rng.h"
-#include "sim/fleet/ready_set.h"
+#include "sim/fleet/ready_sets.h"
 #include "sim/fleet/router.h"
 
 struct random_router {
@@ -37,7 +37,7 @@ static void resize(void *state, uint32_t slots)
 
 static void ready(void *state, uint32_t pool, uint32_t slot, bool is_ready)
 {
-    ready_set_put(&((struct random_router *)state)->ready[pool], slot, is_ready);
+    ready_sets_put(&((struct random_router *)state)->ready[pool], slot, is_ready);
 }
 
 static uint32_t pick(void *state, const struct request *request, const uint32_t *pools,

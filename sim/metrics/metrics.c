@@ -210,17 +210,6 @@ int64_t metrics_next_edge(const struct metrics *m)
     return m->current.end_ps;
 }
 
-/* The open segment a stamp falls in. */
-static inline const struct metrics_segment *segment_of(const struct metrics *m, int64_t time_ps)
-{
-    debug_check(time_ps >= m->current.start_ps);
-    if (__builtin_expect(time_ps < m->current.end_ps, 1)) {
-        return &m->current;
-    }
-    check_msg(time_ps < m->next.end_ps, "an interval's edge was passed without metrics_roll");
-    return &m->next;
-}
-
 static inline uint32_t pool_index(const struct metrics *m, uint32_t pool)
 {
     return pool < m->pool_count ? pool : m->stray_pool;
@@ -262,7 +251,7 @@ static void take_arrival(struct metrics *m, const struct obs *obs)
     uint32_t pool = pool_index(m, obs->pool);
     check(request->class_index < m->class_count);
     bool counted = request_counted(m, request);
-    struct metrics_cell *cells = counted ? segment_of(m, t)->cells : m->outside;
+    struct metrics_cell *cells = counted ? metrics_segment_at(m, t)->cells : m->outside;
     cells[pool].arrived++;
     struct metrics_live *live = &m->live[pool];
     live->in_flight++;
@@ -271,7 +260,7 @@ static void take_arrival(struct metrics *m, const struct obs *obs)
     order_check(&m->ledger, t, request->arrival_ps);
     if (m->per_class && counted) {
         m->class_live[request->class_index].arrived++;
-        segment_of(m, t)->class_cells[request->class_index].arrived++;
+        metrics_segment_at(m, t)->class_cells[request->class_index].arrived++;
     }
 }
 
@@ -282,7 +271,8 @@ void metrics_route(struct metrics *m, uint32_t pool, const struct request *reque
         return; /* the only pool: filed there already */
     }
     int64_t t = request->arrival_ps;
-    struct metrics_cell *cells = request_counted(m, request) ? segment_of(m, t)->cells : m->outside;
+    struct metrics_cell *cells =
+        request_counted(m, request) ? metrics_segment_at(m, t)->cells : m->outside;
     cells[m->stray_pool].arrived--;
     cells[pool].arrived++;
     struct metrics_live *from = &m->live[m->stray_pool], *to = &m->live[pool];
@@ -298,7 +288,7 @@ static void take_admit(struct metrics *m, const struct obs *obs)
 {
     const struct request_record *record = obs->u.record;
     bool counted = request_counted(m, &record->request);
-    const struct metrics_segment *segment = segment_of(m, obs->time_ps);
+    const struct metrics_segment *segment = metrics_segment_at(m, obs->time_ps);
     uint32_t pool = served_pool(m, obs);
     struct metrics_cell *cell = &(counted ? segment->cells : m->outside)[pool];
     cell->admitted++;
@@ -331,7 +321,7 @@ static void take_prefix(struct metrics *m, const struct obs *obs)
     const struct obs_prefix *prefix = obs->u.prefix;
     const struct request *request = &prefix->record->request;
     bool counted = request_counted(m, request);
-    const struct metrics_segment *segment = segment_of(m, obs->time_ps);
+    const struct metrics_segment *segment = metrics_segment_at(m, obs->time_ps);
     struct metrics_cell *cell = &(counted ? segment->cells : m->outside)[served_pool(m, obs)];
     cell->cached += prefix->cached_tokens;
     file_found(&cell->found, prefix);
@@ -345,7 +335,7 @@ static void take_prefix(struct metrics *m, const struct obs *obs)
 static void take_first_token(struct metrics *m, const struct obs *obs)
 {
     const struct request_record *record = obs->u.record;
-    const struct metrics_segment *segment = segment_of(m, obs->time_ps);
+    const struct metrics_segment *segment = metrics_segment_at(m, obs->time_ps);
     uint32_t pool = served_pool(m, obs);
     segment->cells[pool].output++;
     m->ledger.first_tokens++;
@@ -361,7 +351,7 @@ static void take_first_token(struct metrics *m, const struct obs *obs)
 
 static void take_gap(struct metrics *m, const struct obs *obs)
 {
-    const struct metrics_segment *segment = segment_of(m, obs->time_ps);
+    const struct metrics_segment *segment = metrics_segment_at(m, obs->time_ps);
     uint32_t pool = served_pool(m, obs);
     segment->cells[pool].output++;
     histogram_add(&segment->sets[pool].itl, obs->u.gap_ps);
@@ -371,7 +361,7 @@ static void take_preempt(struct metrics *m, const struct obs *obs)
 {
     const struct request *request = &obs->u.record->request;
     bool counted = request_counted(m, request);
-    struct metrics_cell *cells = counted ? segment_of(m, obs->time_ps)->cells : m->outside;
+    struct metrics_cell *cells = counted ? metrics_segment_at(m, obs->time_ps)->cells : m->outside;
     cells[pool_index(m, obs->pool)].preemptions++;
     if (m->per_class) {
         m->class_live[request->class_index].preemptions += counted;
@@ -481,7 +471,7 @@ static void take_end(struct metrics *m, const struct obs *obs)
     const struct request_record *record = obs->u.record;
     int64_t t = obs->time_ps;
     uint32_t pool = pool_index(m, record->pool);
-    const struct metrics_segment *segment = segment_of(m, t);
+    const struct metrics_segment *segment = metrics_segment_at(m, t);
     bool counted = request_counted(m, &record->request);
     bool completed = record->outcome == OUTCOME_COMPLETED;
     struct metrics_cell *cell = &(counted ? segment->cells : m->outside)[pool];
@@ -625,136 +615,14 @@ static void take_steps(struct metrics *m, const struct obs *obs)
     }
 }
 
-/* --- replicas -----------------------------------------------------------------------------------
+/* --- samples ------------------------------------------------------------------------------------
  */
-
-int64_t metrics_billing_surplus(const struct metrics_pool *pool, int64_t held_ps)
-{
-    int64_t billed = held_ps;
-    if (pool->billing_increment_ps > 1) {
-        int64_t over = held_ps % pool->billing_increment_ps;
-        billed = over ? time_add(held_ps, pool->billing_increment_ps - over) : held_ps;
-    }
-    if (billed < pool->billing_minimum_ps) {
-        billed = pool->billing_minimum_ps;
-    }
-    return billed - held_ps;
-}
-
-static struct metrics_launch *launch_get(struct metrics_live *live, uint32_t number)
-{
-    if (number >= live->launch_capacity) { /* allocates: a new launch, amortised */
-        size_t capacity = live->launch_capacity ? live->launch_capacity : 64;
-        while (capacity <= number) {
-            capacity *= 2;
-        }
-        live->launches = memory_grow(live->launches, capacity * sizeof *live->launches);
-        live->launch_capacity = capacity;
-    }
-    for (; live->launch_count <= number; live->launch_count++) {
-        live->launches[live->launch_count] =
-            (struct metrics_launch){TIME_NONE, TIME_NONE, TIME_NONE, REPLICA_RELEASED};
-    }
-    return &live->launches[number];
-}
-
-static void launch_move(struct metrics *m, struct metrics_live *live, const struct obs *obs)
-{
-    const struct obs_state *s = obs->u.state;
-    struct metrics_launch *launch = launch_get(live, obs->replica);
-    bool fresh = launch->launched_ps == TIME_NONE;
-    /* Contiguous: what it leaves is what it entered, at the time it entered it. */
-    bool joined = fresh ? s->from == REPLICA_RELEASED
-                        : s->from == launch->state && s->since_ps == launch->since_ps &&
-                              s->launched_ps == launch->launched_ps &&
-                              launch->released_ps == TIME_NONE;
-    m->ledger.state_faults += !joined || obs->time_ps < s->launched_ps;
-    if (fresh) {
-        m->ledger.state_faults += s->launched_ps != obs->time_ps;
-        launch->launched_ps = s->launched_ps;
-    }
-    launch->state = (uint8_t)s->to;
-    launch->since_ps = obs->time_ps;
-    if (s->to == REPLICA_RELEASED) {
-        launch->released_ps = obs->time_ps;
-    }
-}
-
-static inline int64_t held_change(enum replica_state state)
-{
-    return state != REPLICA_RELEASED;
-}
-static inline int64_t ready_change(enum replica_state state)
-{
-    return state == REPLICA_SERVING || state == REPLICA_IDLE;
-}
-
-/* Largest replica counts since the segment began. */
-static void maxima_update(const struct metrics *m, struct metrics_cell *cells, uint32_t pool)
-{
-    const int64_t *count = m->live[pool].state_count;
-    uint64_t ready = (uint64_t)(count[REPLICA_SERVING] + count[REPLICA_IDLE]);
-    uint64_t held = ready + (uint64_t)(count[REPLICA_PROVISIONING] + count[REPLICA_LOADING] +
-                                       count[REPLICA_DRAINING]);
-    struct metrics_cell *cell = &cells[pool], *fleet = &cells[m->pool_count];
-    cell->held_max = held > cell->held_max ? held : cell->held_max;
-    cell->ready_max = ready > cell->ready_max ? ready : cell->ready_max;
-    uint64_t all_held = (uint64_t)m->fleet_held, all_ready = (uint64_t)m->fleet_ready;
-    fleet->held_max = all_held > fleet->held_max ? all_held : fleet->held_max;
-    fleet->ready_max = all_ready > fleet->ready_max ? all_ready : fleet->ready_max;
-}
-
-static void take_replica(struct metrics *m, const struct obs *obs)
-{
-    const struct obs_state *s = obs->u.state;
-    int64_t t = obs->time_ps;
-    uint32_t pool = obs->pool;
-    check(pool < m->pool_count && s->from < REPLICA_STATE_COUNT && s->to < REPLICA_STATE_COUNT);
-    struct metrics_live *live = &m->live[pool];
-    const struct metrics_segment *segment = segment_of(m, t);
-    launch_move(m, live, obs);
-    live->state_count[s->from]--;
-    live->state_acc[s->from] += t;
-    live->state_count[s->to]++;
-    live->state_acc[s->to] -= t;
-    m->fleet_held += held_change(s->to) - held_change(s->from);
-    m->fleet_ready += ready_change(s->to) - ready_change(s->from);
-    maxima_update(m, segment->cells, pool);
-    bool billed = s->launched_ps < m->horizon_ps && m->current.row < m->intervals;
-    if (s->to == REPLICA_RELEASED && billed && t <= m->horizon_ps) {
-        /* A release at the horizon itself is still part of what is billed. */
-        struct metrics_cell *cells = t == m->horizon_ps ? m->current.cells : segment->cells;
-        cells[pool].surplus_ps += metrics_billing_surplus(&m->pools[pool], t - s->launched_ps);
-    }
-}
-
-static void take_scale(struct metrics *m, const struct obs *obs)
-{
-    const struct obs_scale *s = obs->u.scale;
-    check(obs->pool < m->pool_count);
-    if (m->scale_count == m->scale_capacity) { /* allocates: amortised */
-        m->scale_capacity = m->scale_capacity ? 2 * m->scale_capacity : 256;
-        m->scale_events = memory_grow(m->scale_events, m->scale_capacity * sizeof *m->scale_events);
-    }
-    m->scale_events[m->scale_count++] = (struct metrics_scale_event){
-        .time_ps = obs->time_ps,
-        .pool = m->pools[obs->pool].name,
-        .pool_index = obs->pool,
-        .ready = s->ready,
-        .starting = s->starting,
-        .draining = s->draining,
-        .wished = s->wished,
-        .target = s->target,
-        .metric = s->metric,
-        .reason = s->reason,
-    };
-}
 
 static void take_gauge(struct metrics *m, const struct obs *obs)
 {
     const struct obs_gauge *g = obs->u.gauge;
     check(obs->pool < m->pool_count);
-    struct metrics_cell *cell = &segment_of(m, obs->time_ps)->cells[obs->pool];
+    struct metrics_cell *cell = &metrics_segment_at(m, obs->time_ps)->cells[obs->pool];
     cell->gauge_samples++;
     cell->running_sum += g->running;
     cell->waiting_sum += g->waiting;
@@ -778,8 +646,8 @@ static void (*const takers[])(struct metrics *m, const struct obs *obs) = {
     [OBS_PREEMPT] = take_preempt,
     [OBS_END] = take_end,
     [OBS_STEPS] = take_steps,
-    [OBS_REPLICA] = take_replica,
-    [OBS_SCALE] = take_scale,
+    [OBS_REPLICA] = metrics_replicas_take,
+    [OBS_SCALE] = metrics_replicas_scale,
     [OBS_GAUGE] = take_gauge,
     [OBS_PREFIX] = take_prefix,
 };
@@ -857,7 +725,7 @@ void metrics_roll(struct metrics *m, int64_t edge_ps)
         m->next.start_ps = m->next.end_ps = TIME_NEVER; /* never reached */
     }
     for (uint32_t p = 0; p < m->pool_count; p++) {
-        maxima_update(m, m->current.cells, p);
+        metrics_replicas_maxima(m, m->current.cells, p);
     }
 }
 

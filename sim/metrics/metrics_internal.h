@@ -3,6 +3,7 @@
 #define FLEETSIM_SIM_METRICS_METRICS_INTERNAL_H
 
 #include "sim/base/arena.h"
+#include "sim/base/check.h"
 #include "sim/base/histogram.h"
 #include "sim/metrics/metrics.h"
 
@@ -145,6 +146,23 @@ int64_t metrics_edge_after(const struct metrics *m, int64_t time_ps);
 struct metrics_cell *metrics_cells_at(const struct metrics *m, int64_t time_ps);
 /* The same of classes; only with more than one. */
 struct metrics_class_cell *metrics_class_cells_at(const struct metrics *m, int64_t time_ps);
+/* The open segment a stamp falls in. */
+static inline const struct metrics_segment *metrics_segment_at(const struct metrics *m,
+                                                               int64_t time_ps)
+{
+    debug_check(time_ps >= m->current.start_ps);
+    if (__builtin_expect(time_ps < m->current.end_ps, 1)) {
+        return &m->current;
+    }
+    check_msg(time_ps < m->next.end_ps, "an interval's edge was passed without metrics_roll");
+    return &m->next;
+}
+
+/* Observations of replicas and decisions (metrics_replicas.c). */
+void metrics_replicas_take(struct metrics *m, const struct obs *obs);
+void metrics_replicas_scale(struct metrics *m, const struct obs *obs);
+/* Largest replica counts of a pool, and of the fleet, since the segment of these cells began. */
+void metrics_replicas_maxima(const struct metrics *m, struct metrics_cell *cells, uint32_t pool);
 /* The billing surplus of a launch held for held_ps: increments and minimum. */
 int64_t metrics_billing_surplus(const struct metrics_pool *pool, int64_t held_ps);
 /* Latency columns of the segment's row from its histograms (metrics_rows.c). */

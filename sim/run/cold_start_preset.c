@@ -105,9 +105,9 @@ static bool preset_apply(struct pool_config *pool, size_t index, const struct sc
     return true;
 }
 
-bool cold_start_presets_apply(struct run_config *config, const struct scenario *scenario,
-                              const struct locator *where, struct arena *arena,
-                              struct errors *errors)
+bool cold_start_preset_apply(struct run_config *config, const struct scenario *scenario,
+                             const struct locator *where, struct arena *arena,
+                             struct errors *errors)
 {
     bool ok = true;
     for (size_t i = 0; i < config->fleet.pools.count; i++) {

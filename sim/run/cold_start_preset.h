@@ -16,9 +16,9 @@ extern const struct field cold_start_preset_fields[];
 
 /* Fills the phases of every pool that names a preset. Later echoes show them in full. Returns
  * whether there was no error. */
-bool cold_start_presets_apply(struct run_config *config, const struct scenario *scenario,
-                              const struct locator *where, struct arena *arena,
-                              struct errors *errors);
+bool cold_start_preset_apply(struct run_config *config, const struct scenario *scenario,
+                             const struct locator *where, struct arena *arena,
+                             struct errors *errors);
 /* The preset of that name or path; *stated: a bit for each entry of cold_start_fields that its file
  * states. NULL after adding the error. */
 const struct cold_start_preset *cold_start_preset_load(const char *name, uint64_t *stated,

@@ -102,7 +102,7 @@ static bool hash_blocks_check(const struct run *run, const struct locator *where
 static bool build(struct run *run, struct errors *errors)
 {
     struct locator where = scenario_locator(run->scenario);
-    bool ok = cold_start_presets_apply(&run->config, run->scenario, &where, &run->arena, errors);
+    bool ok = cold_start_preset_apply(&run->config, run->scenario, &where, &run->arena, errors);
     ok &= config_validate(&run->config, &where, errors);
     classes_resolve(run);
     ok &= models_build(run, errors);

@@ -367,7 +367,7 @@ struct workload *workload_open(const struct workload_config *config, const struc
     }
     w->class_count = config->class_count;
     w->streams = memory_zero(w->class_count, sizeof *w->streams);
-    w->hashes = config->want_contents ? token_hash_pool_create() : NULL;
+    w->hashes = config->want_contents ? token_hashes_pool_create() : NULL;
     w->content_key = rng_key(config->seed, config->replication, RNG_SESSION, CONTENT_LANE);
     bool ok = true;
     for (size_t i = 0; i < w->class_count; i++) {
@@ -396,7 +396,7 @@ void workload_close(struct workload *w)
         if (s->type)
             s->type->close(s->process);
     }
-    token_hash_pool_free(w->hashes);
+    token_hashes_pool_free(w->hashes);
     tournament_free(&w->order);
     free(w->streams);
     free(w);

@@ -250,7 +250,7 @@ struct naive_result *engine_run(const struct prop_case *c, uint32_t span_max)
     struct event_queue queue;
     event_queue_init(&queue, 1);
     struct collect k = {
-        .result = result_make(c), .c = c, .queue = &queue, .hashes = token_hash_pool_create()};
+        .result = result_make(c), .c = c, .queue = &queue, .hashes = token_hashes_pool_create()};
     k.arrival_ps = memory_alloc((c->request_count + 1) * sizeof *k.arrival_ps);
     k.sequence_of = memory_alloc((c->request_count + 1) * sizeof *k.sequence_of);
     memset(k.sequence_of, 0xff, c->request_count * sizeof *k.sequence_of);
@@ -284,7 +284,7 @@ struct naive_result *engine_run(const struct prop_case *c, uint32_t span_max)
     check(fleet_in_flight(fleet) == 0);
     fleet_free(fleet);
     event_queue_free(&queue);
-    token_hash_pool_free(k.hashes);
+    token_hashes_pool_free(k.hashes);
     free(k.sequence_of);
     free(k.arrival_ps);
     arena_free(&arena);

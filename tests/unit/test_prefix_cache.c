@@ -133,7 +133,7 @@ static struct seen run_once(struct drive *d, struct request *requests, size_t co
                             const struct contents *contents)
 {
     struct seen s = {0};
-    struct token_hash_pool *pool = token_hash_pool_create();
+    struct token_hash_pool *pool = token_hashes_pool_create();
     digest_init(&s.digest);
     for (size_t i = 0; i < count; i++) {
         requests[i].id = i;
@@ -150,7 +150,7 @@ static struct seen run_once(struct drive *d, struct request *requests, size_t co
     d->router = (struct variant_value){.type = &router_variant, .config = &self};
     d->sink = (struct obs_sink){.take = seen_take, .self = &s};
     drive_run(d);
-    token_hash_pool_free(pool);
+    token_hashes_pool_free(pool);
     return s;
 }
 

@@ -5,7 +5,7 @@
 
 START_TEST(what_is_given_back_is_used_again)
 {
-    struct token_hash_pool *pool = token_hash_pool_create();
+    struct token_hash_pool *pool = token_hashes_pool_create();
     struct token_hashes *first = token_hashes_acquire(pool, 5, 16);
     struct token_hashes *other = token_hashes_acquire(pool, 9, 16);
     ck_assert_ptr_ne(first, other);
@@ -18,14 +18,14 @@ START_TEST(what_is_given_back_is_used_again)
     token_hashes_release(again);
     token_hashes_release(other);
     token_hashes_release(NULL);
-    token_hash_pool_free(pool);
-    token_hash_pool_free(NULL);
+    token_hashes_pool_free(pool);
+    token_hashes_pool_free(NULL);
 }
 END_TEST
 
 START_TEST(every_size_has_its_room)
 {
-    struct token_hash_pool *pool = token_hash_pool_create();
+    struct token_hash_pool *pool = token_hashes_pool_create();
     struct token_hashes *kept[70];
     for (uint32_t count = 0; count < 70; count++) {
         kept[count] = token_hashes_acquire(pool, count, 1);
@@ -40,7 +40,7 @@ START_TEST(every_size_has_its_room)
         }
         token_hashes_release(kept[count]);
     }
-    token_hash_pool_free(pool);
+    token_hashes_pool_free(pool);
 }
 END_TEST
 

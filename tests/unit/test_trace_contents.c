@@ -11,7 +11,7 @@
 
 static struct arena arena;
 static struct errors errors;
-static char path[256], copy_path[256];
+static char path[256], copy_path[264];
 
 static void begin(const char *name)
 {

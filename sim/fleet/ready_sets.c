@@ -1,4 +1,4 @@
-#include "sim/fleet/ready_set.h"
+#include "sim/fleet/ready_sets.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static uint32_t place(const struct ready_set *set, uint32_t slot)
     return low;
 }
 
-void ready_set_put(struct ready_set *set, uint32_t slot, bool ready)
+void ready_sets_put(struct ready_set *set, uint32_t slot, bool ready)
 {
     uint32_t at = place(set, slot);
     bool there = at < set->count && set->slots[at] == slot;
