@@ -7,20 +7,13 @@
 
 /* The registry: one line per command. */
 const struct command *const command_table[] = {
-    &cmd_run_command,
-    &cmd_compare_command,
-    &cmd_show_command,
-    &cmd_sweep_command,
-    &cmd_check_command,
-    &cmd_report_command,
-    &cmd_explain_command,
-    &cmd_plan_command,
-    &cmd_layout_command,
-    &cmd_levers_command,
-    &cmd_cache_command,
-    &cmd_size_command,
-    &cmd_list_command,
-    NULL,
+    &cmd_run_command,     &cmd_compare_command,
+    &cmd_show_command,    &cmd_sweep_command,
+    &cmd_check_command,   &cmd_report_command,
+    &cmd_explain_command, &cmd_plan_command,
+    &cmd_layout_command,  &cmd_levers_command,
+    &cmd_cache_command,   &cmd_size_command,
+    &cmd_list_command,    NULL,
 };
 
 const struct command *command_find(const char *name)

@@ -57,8 +57,8 @@ assert.h complex.h ctype.h errno.h fenv.h float.h inttypes.h iso646.h limits.h l
 stdalign.h stdarg.h stdatomic.h stdbool.h stddef.h stdint.h stdio.h stdlib.h stdnoreturn.h string.h
 signal.h time.h wchar.h wctype.h
 dirent.h fcntl.h glob.h libgen.h poll.h regex.h spawn.h strings.h sysexits.h termios.h unistd.h
-sys/file.h sys/ioctl.h sys/mman.h sys/prctl.h sys/queue.h sys/resource.h sys/stat.h sys/time.h sys/types.h
-sys/utsname.h sys/wait.h getopt.h execinfo.h malloc.h
+sys/file.h sys/ioctl.h sys/mman.h sys/prctl.h sys/queue.h sys/resource.h sys/stat.h sys/time.h
+sys/types.h sys/utsname.h sys/wait.h getopt.h execinfo.h malloc.h
 """.split())
 
 # Call or word (regex) -> (folders it is banned in, what to do instead).

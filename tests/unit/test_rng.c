@@ -46,9 +46,9 @@ static int key_order(const void *a, const void *b)
 
 START_TEST(keys_are_unique)
 {
-    static const enum rng_stream streams[] = {RNG_ARRIVAL,    RNG_LENGTH, RNG_SESSION, RNG_ROUTER,
-                                              RNG_COLD_START, RNG_EXPERT, RNG_FAILURE, RNG_TEST,
-                                              RNG_EXPERT_LOAD};
+    static const enum rng_stream streams[] = {RNG_ARRIVAL, RNG_LENGTH,     RNG_SESSION,
+                                              RNG_ROUTER,  RNG_COLD_START, RNG_EXPERT,
+                                              RNG_FAILURE, RNG_TEST,       RNG_EXPERT_LOAD};
     enum {
         STREAMS = sizeof(streams) / sizeof(streams[0]),
         SEEDS = 20,
