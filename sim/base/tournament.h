@@ -37,20 +37,11 @@ static inline void tournament_set(struct tournament *t, uint32_t slot, uint64_t 
     uint64_t *keys = t->keys, node = (uint64_t)t->slots + slot;
     uint32_t *winners = t->winners;
     uint128 winner = tournament_rank(key, slot);
-    bool lower = key < keys[node];
     keys[node] = key;
-    if (lower) { /* wins its way up until somebody stands there who is better still */
-        while (node > 1 && winner < tournament_rank(keys[node >> 1], winners[node >> 1])) {
-            node >>= 1;
-            keys[node] = key;
-            winners[node] = slot;
-        }
-        return;
-    }
     /* A sibling on the way up holds the winner of its own subtree, so replaying one path is enough,
-     * to the root without looking whether anything still changes: it is nearly always the champion
-     * whose key rises. The outcome of a match is a coin toss to the predictor, but selecting the
-     * smaller number takes no branch. */
+     * to the root without looking whether anything still changes: the outcome of a match is a coin
+     * toss to the predictor, but selecting the smaller number takes no branch. (Stopping a falling
+     * key where it loses saves 1 % of a run's instructions and costs 3 % of its time.) */
     while (node > 1) {
         uint128 rival = tournament_rank(keys[node ^ 1], winners[node ^ 1]);
         winner = rival < winner ? rival : winner;
