@@ -41,6 +41,7 @@ struct expert_pool {
     int64_t placements;          /* of the interval */
     double stall_s;
     double *class_share;           /* owned scratch: [classes] */
+    bool *class_uses;              /* owned scratch: [classes] */
     int64_t *drawn;                /* owned scratch: [slots] */
     size_t first_gpu, first_layer; /* its first series */
 };
@@ -67,7 +68,7 @@ static void class_mix(const struct expert_run *e, struct expert_pool *p, int64_t
 {
     const struct run *run = e->run;
     size_t classes = run_class_count(run);
-    double all = 0;
+    double all = 0, users = 0;
     for (size_t c = 0; c < classes; c++) {
         bool uses = false;
         for (uint32_t i = 0; i < run->class_pool_count[c]; i++) {
@@ -78,9 +79,11 @@ static void class_mix(const struct expert_run *e, struct expert_pool *p, int64_t
         double expected = workload_expected(run->workload, c, from_ps, to_ps) * tokens;
         p->class_share[c] = uses && expected > 0 ? expected : 0;
         all += p->class_share[c];
+        p->class_uses[c] = uses;
+        users += uses;
     }
     for (size_t c = 0; c < classes; c++) {
-        p->class_share[c] = all > 0 ? p->class_share[c] / all : 1 / (double)classes;
+        p->class_share[c] = all > 0 ? p->class_share[c] / all : p->class_uses[c] / fmax(users, 1);
     }
 }
 
@@ -110,6 +113,7 @@ static bool pool_make(struct expert_run *e, struct expert_pool *p, struct errors
         .replication = (uint32_t)run->config.replication};
     p->epoch_ps = c->experts.epoch_ps;
     p->class_share = memory_zero(config.classes, sizeof *p->class_share);
+    p->class_uses = memory_zero(config.classes, sizeof *p->class_uses);
     class_mix(e, p, 0, p->epoch_ps < e->horizon_ps ? p->epoch_ps : e->horizon_ps);
     p->experts = moe_experts_create(&config, p->class_share, errors, where);
     if (p->experts == NULL) {
@@ -218,6 +222,7 @@ void expert_run_free(struct expert_run *e)
         moe_experts_free(p->experts);
         free(p->groups);
         free(p->class_share);
+        free(p->class_uses);
         free(p->drawn);
     }
     arena_free(&e->labels);
