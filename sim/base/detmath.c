@@ -14,6 +14,10 @@ static const double LN2_HIGH = 0x1.62e42feep-1;
 static const double LN2_LOW = 0x1.a39ef35793c76p-33;
 static const double LOG2_E = 0x1.71547652b82fep+0;
 
+/* Two doubles side by side: each goes through the operations it would go through alone, to the same
+ * bits, in the time that one takes. */
+typedef double pair __attribute__((vector_size(2 * sizeof(double))));
+
 static uint64_t double_bits(double x)
 {
     uint64_t bits;
@@ -63,29 +67,26 @@ double detmath_log(double x)
  *     R(r) = r (eʳ + 1)/(eʳ - 1) = 2 + r²/6 - r⁴/360 + r⁶/15120 - …  (2 Σ B₂ₙ r²ⁿ/(2n)!)
  *     eʳ = 1 + 2r / (R - r) = 1 + r + r·c / (2 - c),   c = r - (R - 2)
  * (Tang 1989; fdlibm). r² ≤ 0.1202, so the series up to r¹⁴ leaves 2^-64 of the result. */
-double detmath_exp(double x)
+static pair exp_parts(pair x, pair *power)
 {
-    check(x == x);
-    if (x > 710.0) {
-        return INFINITY;
-    }
-    if (x < -746.0) {
-        return 0;
-    }
     /* To the nearest integer, ties to even, as a sum: its bits below 1 do not fit. |x| < 2^10. */
     const double shift = 0x1.8p52;
-    double k = (x * LOG2_E + shift) - shift;
-    double high = x - k * LN2_HIGH, low = k * LN2_LOW;
-    double r = high - low, z = r * r;
-    double c =
+    pair k = (x * LOG2_E + shift) - shift;
+    pair high = x - k * LN2_HIGH, low = k * LN2_LOW;
+    pair r = high - low, z = r * r;
+    pair c =
         r - z * (1.0 / 6 + z * (-1.0 / 360 +
                                 z * (1.0 / 15120 +
                                      z * (-1.0 / 604800 +
                                           z * (1.0 / 23950080 + z * (-691.0 / 653837184000 +
                                                                      z * (1.0 / 37362124800)))))));
-    double y = 1.0 - ((low - r * c / (2.0 - c)) - high);
+    *power = k;
+    return 1.0 - ((low - r * c / (2.0 - c)) - high);
+}
 
-    /* y · 2^k in one rounding; the exponent field alone cannot hold the ends of the range. */
+/* y · 2^k in one rounding; the exponent field alone cannot hold the ends of the range. */
+static double exp_join(double y, double k)
+{
     int64_t n = (int64_t)k;
     if (n > 1023) {
         return y * 0x1p1023 * double_from_bits((uint64_t)(n - 1023 + 1023) << 52);
@@ -96,10 +97,39 @@ double detmath_exp(double x)
     return y * double_from_bits((uint64_t)(n + 1023) << 52);
 }
 
-/* Numerator and denominator of degree 7, low order first. */
-static double ratio7(double x, const double *p, const double *q)
+static const double EXP_MAX = 710.0, EXP_MIN = -746.0; /* beyond: infinity, 0 */
+
+double detmath_exp(double x)
 {
-    double top = p[7], bottom = q[7];
+    check(x == x);
+    if (x > EXP_MAX) {
+        return INFINITY;
+    }
+    if (x < EXP_MIN) {
+        return 0;
+    }
+    pair k, y = exp_parts((pair){x, x}, &k);
+    return exp_join(y[0], k[0]);
+}
+
+void detmath_exp_pair(double x[2])
+{
+    for (int i = 0; i < 2; i++) {
+        if (!(x[i] >= EXP_MIN && x[i] <= EXP_MAX)) {
+            x[0] = detmath_exp(x[0]);
+            x[1] = detmath_exp(x[1]);
+            return;
+        }
+    }
+    pair k, y = exp_parts((pair){x[0], x[1]}, &k);
+    x[0] = exp_join(y[0], k[0]);
+    x[1] = exp_join(y[1], k[1]);
+}
+
+/* Numerator and denominator of degree 7, low order first. */
+static pair ratio7(pair x, const double *p, const double *q)
+{
+    pair top = {p[7], p[7]}, bottom = {q[7], q[7]};
     for (int i = 6; i >= 0; i--) {
         top = top * x + p[i];
         bottom = bottom * x + q[i];
@@ -109,52 +139,76 @@ static double ratio7(double x, const double *p, const double *q)
 
 /* M. J. Wichura, "Algorithm AS 241: The Percentage Points of the Normal Distribution", Applied
  * Statistics 37 (1988) 477-484, routine PPND16. */
+static const double AS241_A[8] = {3.3871328727963666080e0,  1.3314166789178437745e+2,
+                                  1.9715909503065514427e+3, 1.3731693765509461125e+4,
+                                  4.5921953931549871457e+4, 6.7265770927008700853e+4,
+                                  3.3430575583588128105e+4, 2.5090809287301226727e+3};
+static const double AS241_B[8] = {1.0,
+                                  4.2313330701600911252e+1,
+                                  6.8718700749205790830e+2,
+                                  5.3941960214247511077e+3,
+                                  2.1213794301586595867e+4,
+                                  3.9307895800092710610e+4,
+                                  2.8729085735721942674e+4,
+                                  5.2264952788528545610e+3};
+static const double AS241_C[8] = {1.42343711074968357734e0,  4.63033784615654529590e0,
+                                  5.76949722146069140550e0,  3.64784832476320460504e0,
+                                  1.27045825245236838258e0,  2.41780725177450611770e-1,
+                                  2.27238449892691845833e-2, 7.74545014278341407640e-4};
+static const double AS241_D[8] = {1.0,
+                                  2.05319162663775882187e0,
+                                  1.67638483018380384940e0,
+                                  6.89767334985100004550e-1,
+                                  1.48103976427480074590e-1,
+                                  1.51986665636164571966e-2,
+                                  5.47593808499534494600e-4,
+                                  1.05075007164441684324e-9};
+static const double AS241_E[8] = {6.65790464350110377720e0,  5.46378491116411436990e0,
+                                  1.78482653991729133580e0,  2.96560571828504891230e-1,
+                                  2.65321895265761230930e-2, 1.24266094738807843860e-3,
+                                  2.71155556874348757815e-5, 2.01033439929228813265e-7};
+static const double AS241_F[8] = {1.0,
+                                  5.99832206555887937690e-1,
+                                  1.36929880922735805310e-1,
+                                  1.48753612908506148525e-2,
+                                  7.86869131145613259100e-4,
+                                  1.84631831751005468180e-5,
+                                  1.42151175831644588870e-7,
+                                  2.04426310338993978564e-15};
+
+/* Of q = p − ½, |q| ≤ QUANTILE_CENTRE. */
+static const double QUANTILE_CENTRE = 0.425;
+static pair quantile_centre(pair q)
+{
+    return q * ratio7(0.180625 - q * q, AS241_A, AS241_B);
+}
+
 double detmath_normal_quantile(double p)
 {
-    static const double a[8] = {3.3871328727963666080e0,  1.3314166789178437745e+2,
-                                1.9715909503065514427e+3, 1.3731693765509461125e+4,
-                                4.5921953931549871457e+4, 6.7265770927008700853e+4,
-                                3.3430575583588128105e+4, 2.5090809287301226727e+3};
-    static const double b[8] = {1.0,
-                                4.2313330701600911252e+1,
-                                6.8718700749205790830e+2,
-                                5.3941960214247511077e+3,
-                                2.1213794301586595867e+4,
-                                3.9307895800092710610e+4,
-                                2.8729085735721942674e+4,
-                                5.2264952788528545610e+3};
-    static const double c[8] = {1.42343711074968357734e0,  4.63033784615654529590e0,
-                                5.76949722146069140550e0,  3.64784832476320460504e0,
-                                1.27045825245236838258e0,  2.41780725177450611770e-1,
-                                2.27238449892691845833e-2, 7.74545014278341407640e-4};
-    static const double d[8] = {1.0,
-                                2.05319162663775882187e0,
-                                1.67638483018380384940e0,
-                                6.89767334985100004550e-1,
-                                1.48103976427480074590e-1,
-                                1.51986665636164571966e-2,
-                                5.47593808499534494600e-4,
-                                1.05075007164441684324e-9};
-    static const double e[8] = {6.65790464350110377720e0,  5.46378491116411436990e0,
-                                1.78482653991729133580e0,  2.96560571828504891230e-1,
-                                2.65321895265761230930e-2, 1.24266094738807843860e-3,
-                                2.71155556874348757815e-5, 2.01033439929228813265e-7};
-    static const double f[8] = {1.0,
-                                5.99832206555887937690e-1,
-                                1.36929880922735805310e-1,
-                                1.48753612908506148525e-2,
-                                7.86869131145613259100e-4,
-                                1.84631831751005468180e-5,
-                                1.42151175831644588870e-7,
-                                2.04426310338993978564e-15};
     check(p > 0 && p < 1);
     double q = p - 0.5;
-    if (q >= -0.425 && q <= 0.425) {
-        return q * ratio7(0.180625 - q * q, a, b);
+    if (q >= -QUANTILE_CENTRE && q <= QUANTILE_CENTRE) {
+        return quantile_centre((pair){q, q})[0];
     }
     double r = sqrt(-detmath_log(q < 0 ? p : 1.0 - p));
-    double x = r <= 5.0 ? ratio7(r - 1.6, c, d) : ratio7(r - 5.0, e, f);
+    double t = r <= 5.0 ? r - 1.6 : r - 5.0;
+    double x = (r <= 5.0 ? ratio7((pair){t, t}, AS241_C, AS241_D)
+                         : ratio7((pair){t, t}, AS241_E, AS241_F))[0];
     return q < 0 ? -x : x;
+}
+
+void detmath_normal_quantile_pair(double p[2])
+{
+    for (int i = 0; i < 2; i++) {
+        if (!(p[i] - 0.5 >= -QUANTILE_CENTRE && p[i] - 0.5 <= QUANTILE_CENTRE)) {
+            p[0] = detmath_normal_quantile(p[0]);
+            p[1] = detmath_normal_quantile(p[1]);
+            return;
+        }
+    }
+    pair x = quantile_centre((pair){p[0] - 0.5, p[1] - 0.5});
+    p[0] = x[0];
+    p[1] = x[1];
 }
 
 double detmath_cos_turns(double x)

@@ -390,6 +390,18 @@ static uint32_t lognormal_draw(const struct lengths *lengths, uint64_t bits)
     return rounded_up(detmath_exp(lengths->a + lengths->b * z), lengths->min, lengths->max);
 }
 
+static void lognormal_draw_two(const struct lengths *first, const struct lengths *second,
+                               const uint64_t bits[2], uint32_t tokens[2])
+{
+    double x[2] = {rng_unit_open(bits[0]), rng_unit_open(bits[1])};
+    detmath_normal_quantile_pair(x);
+    x[0] = first->a + first->b * x[0];
+    x[1] = second->a + second->b * x[1];
+    detmath_exp_pair(x);
+    tokens[0] = rounded_up(x[0], first->min, first->max);
+    tokens[1] = rounded_up(x[1], second->min, second->max);
+}
+
 static const struct lengths_type lognormal_type = {lognormal_init, lognormal_draw, false};
 static const struct variant lognormal_variant = {
     .name = "lognormal",
@@ -428,6 +440,17 @@ void lengths_free(struct lengths *lengths)
 {
     lengths_table_free(lengths->table);
     lengths->table = NULL;
+}
+
+void lengths_draw_two(const struct lengths *first, const struct lengths *second,
+                      const uint64_t bits[2], uint32_t tokens[2])
+{
+    if (first->type == &lognormal_type && second->type == &lognormal_type) {
+        lognormal_draw_two(first, second, bits, tokens);
+        return;
+    }
+    tokens[0] = lengths_draw(first, bits[0]);
+    tokens[1] = lengths_draw(second, bits[1]);
 }
 
 uint64_t lengths_correlate(const struct lengths *prompt, uint64_t prompt_bits,

@@ -54,5 +54,8 @@ static inline uint32_t lengths_draw(const struct lengths *lengths, uint64_t bits
 {
     return lengths->type->draw(lengths, bits);
 }
+/* The same from two distributions at once, which log-normal ones do side by side. */
+void lengths_draw_two(const struct lengths *first, const struct lengths *second,
+                      const uint64_t bits[2], uint32_t tokens[2]);
 
 #endif

@@ -29,12 +29,18 @@ static inline void workload_draw_lengths(const struct workload_draw *draw, uint6
     struct rng_pair bits = {0};
     if (draw->chance)
         bits = rng_draw(draw->length_key, entity, turn);
-    if (draw->prompt_drawn)
-        request->prompt_tokens = lengths_draw(&draw->prompt, bits.a);
     if (draw->correlation != 0)
         bits.b = lengths_correlate(&draw->prompt, bits.a, &draw->output, bits.b, draw->correlation);
-    if (draw->output_drawn)
+    if (draw->prompt_drawn && draw->output_drawn) {
+        uint32_t tokens[2];
+        lengths_draw_two(&draw->prompt, &draw->output, (uint64_t[]){bits.a, bits.b}, tokens);
+        request->prompt_tokens = tokens[0];
+        request->output_tokens = tokens[1];
+    } else if (draw->prompt_drawn) {
+        request->prompt_tokens = lengths_draw(&draw->prompt, bits.a);
+    } else if (draw->output_drawn) {
         request->output_tokens = lengths_draw(&draw->output, bits.b);
+    }
 }
 
 /* Puts the shared prompt, if the class has one, before the prompt_tokens that are set; a prompt

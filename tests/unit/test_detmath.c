@@ -174,6 +174,31 @@ START_TEST(quantile_inverts_the_distribution)
 }
 END_TEST
 
+/* Side by side means to the same bits: in the usual range, in the tails, at the ends. */
+START_TEST(pairs_are_their_halves)
+{
+    static const double ends[] = {-1e300, -746.5, -745.9, -708.4, -0.0,     0,
+                                  1e-300, 709.7,  710.5,  1e300,  INFINITY, -INFINITY};
+    enum { ENDS = sizeof ends / sizeof ends[0] };
+    for (uint64_t i = 0; i < POINTS / 3; i++) {
+        struct rng_pair bits = rng_draw(11, i, 0);
+        double x[2], p[2] = {rng_unit_open(bits.a), rng_unit_open(bits.b)};
+        double q[2] = {p[0], p[1]};
+        detmath_normal_quantile_pair(q);
+        for (int k = 0; k < 2; k++) {
+            ck_assert(ordinal(q[k]) == ordinal(detmath_normal_quantile(p[k])));
+            x[k] = i % 50 == 0 ? ends[(i / 50 + (uint64_t)k * (1 + i / 600)) % ENDS]
+                               : 1500 * (p[k] - 0.5);
+        }
+        double y[2] = {x[0], x[1]};
+        detmath_exp_pair(y);
+        for (int k = 0; k < 2; k++) {
+            ck_assert(ordinal(y[k]) == ordinal(detmath_exp(x[k])));
+        }
+    }
+}
+END_TEST
+
 START_TEST(cos_of_turns)
 {
     const long double two_pi = 6.283185307179586476925286766559L;
@@ -199,9 +224,14 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {log_within_one_ulp,   log_edges,
-                                  exp_within_one_ulp,   exp_edges,
-                                  quantile_against_gsl, quantile_inverts_the_distribution,
-                                  cos_of_turns,         NULL};
+    const TTest *const tests[] = {log_within_one_ulp,
+                                  log_edges,
+                                  exp_within_one_ulp,
+                                  exp_edges,
+                                  quantile_against_gsl,
+                                  quantile_inverts_the_distribution,
+                                  pairs_are_their_halves,
+                                  cos_of_turns,
+                                  NULL};
     return suite_run("detmath", tests, 120);
 }
