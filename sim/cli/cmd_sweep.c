@@ -106,11 +106,6 @@ static void counts_print(const char *name, const struct sweep_report *report, FI
             text_count(report->all_missing).s);
 }
 
-static const char *effect_at(const struct sweep_layout *layout, size_t point)
-{
-    return layout->labels[point];
-}
-
 static const struct column *output_of(const struct sweep_layout *layout, const char *name,
                                       size_t *index)
 {
@@ -164,8 +159,8 @@ static void tornado_print(const struct sweep_results *results, const char *name,
         row[1] = text_short(e->swing);
         row[2] = text_short(e->low);
         row[3] = text_short(e->high);
-        snprintf(row[4].s, sizeof row[4].s, "%.40s", effect_at(layout, e->low_at));
-        snprintf(row[5].s, sizeof row[5].s, "%.40s", effect_at(layout, e->high_at));
+        snprintf(row[4].s, sizeof row[4].s, "%.40s", layout->labels[e->low_at]);
+        snprintf(row[5].s, sizeof row[5].s, "%.40s", layout->labels[e->high_at]);
         bar_fill(&row[6], e, low, high);
     }
     fprintf(out, "\n%s (%s, %s), one input changed at a time; base %s\n\n", column->name,
@@ -192,8 +187,8 @@ static void effects_json(struct json *json, const struct sweep_results *results,
         json_real(json, "low", effects[i].low);
         json_real(json, "high", effects[i].high);
         json_real(json, "swing", effects[i].swing);
-        json_text(json, "low_at", effect_at(layout, effects[i].low_at));
-        json_text(json, "high_at", effect_at(layout, effects[i].high_at));
+        json_text(json, "low_at", layout->labels[effects[i].low_at]);
+        json_text(json, "high_at", layout->labels[effects[i].high_at]);
         json_object_end(json);
     }
     json_list_end(json);

@@ -49,7 +49,5 @@ bool sweep_layout_read(struct sweep_layout *layout, const char *folder, struct a
 
 /* The run of that name; SIZE_MAX: there is none. */
 size_t sweep_layout_find(const struct sweep_layout *layout, const char *id);
-/* Writes text to a file beside path, syncs it and renames it into place. */
-bool sweep_layout_replace(const char *path, const char *text, size_t length, struct errors *errors);
 
 #endif
