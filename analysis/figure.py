@@ -55,10 +55,10 @@ def duration(value):
 
 
 def span(seconds):
-    """The length of an interval: "hour", "5 min"."""
-    for unit, name in ((86400, "day"), (3600, "hour"), (60, "min"), (1, "s")):
+    """The length of an interval: "hour", "4 h", "5 min"."""
+    for unit, one, many in ((86400, "day", "days"), (3600, "hour", "h"), (60, "min", "min")):
         if seconds >= unit:
-            return name if seconds == unit and unit >= 3600 else f"{seconds / unit:g} {name}"
+            return one if seconds == unit else f"{seconds / unit:g} {many}"
     return f"{seconds:g} s"
 
 
@@ -68,6 +68,11 @@ def percent(share):
     if 0 < share < 0.1:
         return "< 0.1 %"
     return f"{share:,.0f} %" if share >= 99.95 else f"{share:.1f} %"
+
+
+def attained(share):
+    """0.98326 → 98.32 %: never more than was reached, as the program prints it."""
+    return f"{int(share * 1e4 + 1e-9) / 100:.2f} %"
 
 
 def dollars(value):
@@ -124,7 +129,8 @@ def time_axis(axis, low, high):
     dates = __import__("matplotlib.dates").dates
     locator = dates.AutoDateLocator(minticks=6, maxticks=13)
     axis.xaxis.set_major_locator(locator)
-    axis.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator, show_offset=False))
+    axis.xaxis.set_major_formatter(dates.DateFormatter("%a %d") if high - low > 3.5 else
+                                   dates.ConciseDateFormatter(locator, show_offset=False))
     axis.set_xlim(low, high)
     axis.set_xlabel(f"time from {dates.num2date(low):%Y-%m-%d} (UTC)")
 

@@ -146,7 +146,7 @@ def headline(run, pool):
              f"{compact(total['gpu_hours_billed'].item(), 4)} GPU hours billed"]
     attainment, usd = total["slo_attainment"].item(), total["usd"].item()
     if attainment == attainment:
-        parts.insert(2, f"SLO attained by {100 * attainment:.4g} %")
+        parts.insert(2, f"SLO attained by {fig.attained(attainment)}")
     if usd == usd:
         parts.append(dollars(usd))
         parts.append(f"${total['usd_per_mtok_total'].item():.3g} per million tokens")

@@ -66,7 +66,7 @@ def panel_changes(page, axis, decisions):
         times = page.np.asarray(decisions.times)[chosen]
         axis.vlines(times, 0, decisions.change[chosen], color=colour, linewidth=1.4)
         axis.plot(times, decisions.change[chosen], mark, color=colour, markersize=5,
-                  label=f"{label} ({chosen.sum()})")
+                  label=label)
     axis.axhline(0, color=INK, linewidth=0.8)
     axis.margins(y=0.15)
     legend(axis)

@@ -188,6 +188,20 @@ def point_text(sweep, place, axes):
                      zip(sweep.axes, place) if axis in axes)
 
 
+def number_points(axis, points):
+    """Numbers beside points; those that lie on each other share a label."""
+    last, groups = None, []
+    for row, point in enumerate(points):
+        place = axis.transData.transform(point)
+        if last is not None and abs(place - last).max() < 16:
+            groups[-1][1].append(str(row + 1))
+        else:
+            groups.append((point, [str(row + 1)]))
+        last = place
+    for point, names in groups:
+        axis.annotate(", ".join(names), point, (5, 5), textcoords="offset points", fontsize=8)
+
+
 def plot_pareto(sweep, cost="usd", wait="ttft_p99"):
     """Every point's cost against its waiting time, and the frontier. Returns a matplotlib
     Figure."""
@@ -219,8 +233,6 @@ def plot_pareto(sweep, cost="usd", wait="ttft_p99"):
     axes = [name for name in sweep.axes if sweep.data.sizes[name] > 1]
     table.axis("off")
     for row, at in enumerate(shown):
-        axis.annotate(str(row + 1), (x[at], y[at]), (4, 4), textcoords="offset points",
-                      fontsize=8)
         place = numpy.unravel_index(at, costs.shape)
         line = f"{row + 1}   {x[at]:,.4g}, {y[at]:.3g}:  {point_text(sweep, place, axes)}"
         table.text(0, 1 - (row + 0.5) / len(shown), literal(line, 120), fontsize=8.5, va="center",
@@ -228,6 +240,7 @@ def plot_pareto(sweep, cost="usd", wait="ttft_p99"):
     axis.legend(frameon=False, fontsize=8.5, loc="upper right")
     free = title_of(figure, sweep, [])
     figure.tight_layout(rect=(0, 0, 1, free))
+    number_points(axis, [(x[at], y[at]) for at in shown])
     return figure
 
 

@@ -24,6 +24,7 @@ sys.path.insert(0, HERE)
 import fleetio  # noqa: E402
 import report_charts  # noqa: E402
 import report_sweep  # noqa: E402
+from figure import attained as share_attained  # noqa: E402
 from figure import compact, dollars, duration, percent  # noqa: E402
 from plot_sweep import value_text  # noqa: E402
 
@@ -83,7 +84,7 @@ def cards(run):
     stated = [run.classes[name].values for name in ("slo_ttft", "slo_tpot", "slo_e2e")]
     if attained == attained and any((limit == limit).any() for limit in stated):
         word = {1: ", met", 0: ", not met"}.get(met, "")
-        shown.append((f"attained the SLO{word}", f"{100 * attained:.4g} %",
+        shown.append((f"attained the SLO{word}", share_attained(attained),
                       {1: " good", 0: " bad"}.get(met, "")))
     shown.append(("GPU hours billed", number(get("gpu_hours_billed")), ""))
     if get("usd") == get("usd"):
