@@ -72,6 +72,11 @@ PY
   assert_output_has "2026-03-02 12:09:00"
 }
 
+@test "theory over simulation" {
+  page validation-theory
+  [ -s validation-theory.png ]
+}
+
 @test "the pictures' page" {
   page pictures
   for what in day scaling cost latency experts sweep map pareto tornado; do
