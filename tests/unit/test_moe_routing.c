@@ -49,7 +49,7 @@ START_TEST(test_shares)
         sum += share[e];
     }
     ck_assert_double_eq_tol(sum, (double)routing->top_k, 1e-6);
-    static double count[1024];
+    double count[1024] = {0};
     int repeats = 0;
     struct moe_routing_draw router;
     moe_routing_begin(&router, routing, weight, rng_key(3, 0, RNG_TEST, 0));
