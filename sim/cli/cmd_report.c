@@ -82,16 +82,16 @@ static int python_run(const char *python, const char *script, const char *operan
     pid_t child = fork();
     if (child == 0) {
         execv(python, (char *const *)arguments);
-        _exit(errno == ENOENT ? EXEC_FAILED : EXEC_FAILED - 1);
+        _exit(EXEC_FAILED);
     }
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) != child) {
         perror("fleetsim report: cannot run Python");
         return COMMAND_FAILURE;
     }
-    if (WIFEXITED(status) && WEXITSTATUS(status) >= EXEC_FAILED - 1) {
+    if (WIFEXITED(status) && WEXITSTATUS(status) == EXEC_FAILED) {
         fprintf(stderr,
-                "fleetsim report: the page is made with Python, and there is no %s\n"
+                "fleetsim report: the page is made with Python, and %s cannot be run\n"
                 "On Debian: apt install python3 python3-h5py python3-netcdf4 python3-xarray "
                 "python3-plotly; FLEETSIM_PYTHON names another interpreter\n",
                 python);

@@ -167,7 +167,7 @@ YAML
   small_run
   FLEETSIM_PYTHON=/nowhere/python3 fs_run report small.h5
   assert_status 1
-  assert_stderr_has "there is no /nowhere/python3"
+  assert_stderr_has "/nowhere/python3 cannot be run"
   assert_stderr_has "apt install python3"
   FLEETSIM_ANALYSIS=$PWD fs_run report small.h5
   assert_status 1
