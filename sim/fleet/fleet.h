@@ -80,6 +80,8 @@ void fleet_free(struct fleet *fleet);
  * SEQUENCE_NONE if it ended at once (refused, unservable). */
 uint32_t fleet_arrive(struct fleet *fleet, const struct request *request, const uint32_t *pools,
                       uint32_t pool_count);
+/* This was the last request of its session. */
+void fleet_session_over(struct fleet *fleet, const struct request *request);
 /* The client of a sequence in flight leaves at t. */
 void fleet_cancel(struct fleet *fleet, uint32_t sequence, int64_t t);
 /* Step event of a replica slot. */

@@ -55,6 +55,13 @@ uint32_t fleet_router_pick(struct fleet *f, const struct request *request, const
     return slot;
 }
 
+void fleet_session_over(struct fleet *f, const struct request *request)
+{
+    if (f->router->over != NULL) {
+        f->router->over(f->router_state, request);
+    }
+}
+
 static struct router_reading reading_of(const struct replica *r)
 {
     struct router_reading reading = {.in_flight = replica_in_flight(r), .waiting = r->wait.count};

@@ -63,6 +63,8 @@ struct router_type {
      * replica. Its own dispatch counts at once: the fleet calls load next. */
     uint32_t (*pick)(void *state, const struct request *request, const uint32_t *pools,
                      uint32_t pool_count);
+    /* A request was the last of its session. NULL: the policy does not care. */
+    void (*over)(void *state, const struct request *request);
     /* How old its loads may be; NULL: it has no such setting. */
     const struct router_signal_config *(*signals)(const void *config);
     /* A reading of a ready replica that the policy now has, besides load. NULL: it needs load only.

@@ -2,9 +2,10 @@
  * that one takes requests; then, and for requests without a session, the least loaded. What it has
  * cached of the session is never looked at.
  *
- * Which replica a session is with lives in one open-addressing table: 16 bytes a session. A slot's
- * number is not enough, for a replica may have come in another's place: each carries a count of how
- * often it became ready. */
+ * Which replica a session is with lives in one open-addressing table, 16 bytes a session, until the
+ * session is over; of a trace's sessions nobody knows when that is. A slot's number is not enough,
+ * for a replica may have come in another's place: each carries a count of how often it became
+ * ready. */
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -131,6 +132,27 @@ static void homes_grow(struct session_sticky *r)
     r->home_mask = mask;
 }
 
+/* Forgets a session, and closes the gap: those behind it that could stand there move up. */
+static void over(void *state, const struct request *request)
+{
+    struct session_sticky *r = state;
+    struct home *home = home_find(r->homes, r->home_mask, session_key(request));
+    if (home->session == 0) {
+        return; /* it never got a replica */
+    }
+    uint64_t gap = (uint64_t)(home - r->homes);
+    for (uint64_t at = (gap + 1) & r->home_mask; r->homes[at].session != 0;
+         at = (at + 1) & r->home_mask) {
+        uint64_t wanted = r->homes[at].session & r->home_mask;
+        if (((at - wanted) & r->home_mask) >= ((at - gap) & r->home_mask)) {
+            r->homes[gap] = r->homes[at];
+            gap = at;
+        }
+    }
+    r->homes[gap] = (struct home){0};
+    r->home_count--;
+}
+
 static bool allowed(uint32_t pool, const uint32_t *pools, uint32_t pool_count)
 {
     for (uint32_t i = 0; i < pool_count; i++) {
@@ -181,6 +203,7 @@ static const struct router_type session_sticky = {
     .ready = ready,
     .load = load,
     .pick = pick,
+    .over = over,
     .signals = signals,
 };
 

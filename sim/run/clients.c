@@ -126,7 +126,9 @@ static void clients_take(void *self, const struct obs *obs)
             head_settle(clients, class);
         }
     }
-    workload_complete(clients->workload, record);
+    if (workload_complete(clients->workload, record)) {
+        fleet_session_over(clients->fleet, &record->request);
+    }
 }
 
 struct obs_sink clients_sink(struct clients *clients)

@@ -338,16 +338,16 @@ void sessions_begin(struct sessions *s, struct request *request)
     turn_fill(s, &at, request);
 }
 
-void sessions_complete(struct sessions *s, const struct request_record *record)
+bool sessions_complete(struct sessions *s, const struct request_record *record)
 {
     const struct request *request = &record->request;
     if (record->outcome == OUTCOME_IN_FLIGHT) {
         s->counts.cut++;
-        return;
+        return true;
     }
     if (record->outcome != OUTCOME_COMPLETED) {
         s->counts.given_up++;
-        return;
+        return true;
     }
     struct pending at = {.session = (uint64_t)request->session,
                          .history = history_after(request),
@@ -355,17 +355,18 @@ void sessions_complete(struct sessions *s, const struct request_record *record)
                          .fresh = (uint16_t)(request->stream & ((1u << STREAM_FRESH_BITS) - 1))};
     if (request->turn + 1 >= turns_of(s, at.session)) {
         s->counts.finished++;
-        return;
+        return true;
     }
     uint64_t draw = DRAW_FIRST_THINK + (uint64_t)request->turn;
     uint64_t bits = rng_draw(s->draw->session_key, entity_of(s, at.session), draw).a;
     int64_t wait_ps = sessions_law_think_draw(&s->think, bits);
     if (record->end_ps >= s->horizon_ps || wait_ps >= s->horizon_ps - record->end_ps) {
         s->counts.past_horizon++;
-        return;
+        return true;
     }
     at.time_ps = record->end_ps + wait_ps;
     heap_push(s, &at);
+    return false;
 }
 
 /* ---- questions ---- */

@@ -50,8 +50,8 @@ int64_t sessions_peek(const struct sessions *sessions);
 void sessions_next(struct sessions *sessions, struct request *request);
 /* Fills the first turn of a new conversation; arrival_ps is set. */
 void sessions_begin(struct sessions *sessions, struct request *request);
-/* A turn has ended: its user thinks, is done, or gives up. */
-void sessions_complete(struct sessions *sessions, const struct request_record *record);
+/* A turn has ended: its user thinks, or (true) is done, or gives up: no more turns. */
+bool sessions_complete(struct sessions *sessions, const struct request_record *record);
 
 struct sessions_counts sessions_counts(const struct sessions *sessions);
 /* Per conversation; and tokens of earlier turns that a turn carries along, averaged over turns:

@@ -482,17 +482,19 @@ static void live_next(struct workload *w, uint32_t index, struct request *reques
     live_settle(w, index);
 }
 
-void workload_complete(struct workload *w, const struct request_record *record)
+bool workload_complete(struct workload *w, const struct request_record *record)
 {
     uint32_t index = record->request.class_index;
     struct stream *s = &w->streams[index];
+    bool over = false;
     if (s->sessions)
-        sessions_complete(s->sessions, record);
+        over = sessions_complete(s->sessions, record);
     else if (s->type->complete)
         s->type->complete(s->process, record);
     else
-        return;
+        return false;
     live_settle(w, index);
+    return over;
 }
 
 bool workload_is_live(const struct workload *w)

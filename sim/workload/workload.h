@@ -69,8 +69,9 @@ int64_t workload_peek(const struct workload *w);
 /* Whether a class's arrivals follow from ends (closed_loop, sessions); whether some class's do. */
 bool workload_follows_fleet(const struct traffic_config *class);
 bool workload_is_live(const struct workload *w);
-/* A request has ended: its user may ask again. Later than record->end_ps. */
-void workload_complete(struct workload *w, const struct request_record *record);
+/* A request has ended: its user may ask again. Later than record->end_ps. Returns whether that was
+ * the end of its conversation: no more requests have its class and session. */
+bool workload_complete(struct workload *w, const struct request_record *record);
 
 /* The horizon and start in force (a trace may have supplied them). */
 int64_t workload_horizon(const struct workload *w);

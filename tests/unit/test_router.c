@@ -356,6 +356,43 @@ START_TEST(sessions_stick)
 }
 END_TEST
 
+/* Sessions that are over are forgotten, in any order, and nobody else is: their numbers, were they
+ * to come again, would be new ones. */
+START_TEST(sessions_that_are_over_are_forgotten)
+{
+    enum { NUMBERS = 3000, ROUNDS = 60000 };
+    static uint32_t home[NUMBERS];
+    struct bench b;
+    bench_open(&b, &router_session_sticky_variant, 1);
+    for (uint32_t s = 0; s < 8; s++) {
+        b.type->ready(b.state, 0, s, true);
+    }
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        home[i] = ROUTER_NONE;
+    }
+    uint32_t moved = 0;
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        struct rng_pair bits = rng_draw(7, round, 0);
+        uint32_t number = (uint32_t)(bits.a % NUMBERS);
+        struct request last = {.class_index = 0, .session = number};
+        if (bits.b % 2 == 0) {
+            b.type->over(b.state, &last); /* of one that never began, too */
+            home[number] = ROUTER_NONE;
+            continue;
+        }
+        for (uint32_t s = 0; s < 8; s++) {
+            bench_load(&b, 0, s, s == round % 8 ? 0 : 1 + s);
+        }
+        uint32_t slot = bench_send_session(&b, 0, number);
+        ck_assert_uint_eq(slot, home[number] == ROUTER_NONE ? round % 8 : home[number]);
+        moved += home[number] != ROUTER_NONE && slot != round % 8;
+        home[number] = slot;
+    }
+    ck_assert_uint_gt(moved, 1000);
+    b.type->destroy(b.state);
+}
+END_TEST
+
 /* ---- prompts that replicas have cached ---- */
 
 /* A config with defaults, changed by "key=value" texts. */
@@ -653,6 +690,7 @@ int main(void)
                                   power_of_two_takes_the_lesser,
                                   two_choices_beat_one,
                                   sessions_stick,
+                                  sessions_that_are_over_are_forgotten,
                                   prefix_aware_weighs_match_and_load,
                                   prefix_aware_among_many_holders,
                                   weights_decide,

@@ -38,6 +38,7 @@ struct server {
     int64_t service_ps;
     struct request_record *queue;
     size_t head, tail, capacity;
+    uint64_t over; /* conversations that ended with an answer */
     enum outcome (*outcome)(const struct request *request); /* NULL: all are completed */
 };
 
@@ -53,11 +54,12 @@ static void server_open(struct server *server, const struct traffic_config *clas
     ck_assert_ptr_nonnull(server->w);
     server->queue = arena_alloc(&arena, QUEUE * sizeof *server->queue);
     server->head = server->tail = 0;
+    server->over = 0;
 }
 
 static void answer(struct server *server)
 {
-    workload_complete(server->w, &server->queue[server->head++ % QUEUE]);
+    server->over += workload_complete(server->w, &server->queue[server->head++ % QUEUE]);
 }
 
 /* The next request; false at the end. */
@@ -280,6 +282,7 @@ START_TEST(cut_answers_end_conversations)
     ck_assert_uint_eq(counts.given_up, cut);
     ck_assert_uint_gt(counts.past_horizon, 100);
     ck_assert_uint_eq(counts.finished + counts.given_up + counts.past_horizon, counts.started);
+    ck_assert_uint_eq(server.over, counts.started);
     workload_close(server.w);
 
     /* A run that is cut asks for nothing more. */
@@ -288,7 +291,7 @@ START_TEST(cut_answers_end_conversations)
     ck_assert_int_eq(workload_next(server.w, &r, &errors), WORKLOAD_OK);
     int64_t next_ps = workload_peek(server.w);
     struct request_record record = {.request = r, .outcome = OUTCOME_IN_FLIGHT};
-    workload_complete(server.w, &record);
+    ck_assert(workload_complete(server.w, &record));
     ck_assert_int_eq(workload_peek(server.w), next_ps);
     ck_assert_uint_eq(workload_sessions(server.w, 0).given_up, 0);
     workload_close(server.w);
