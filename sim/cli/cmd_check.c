@@ -65,6 +65,10 @@ static void pools_print(const struct run *run, FILE *out)
                 gpus == 1 ? "" : "s", pool->autoscaler.type->name, pool->step_time.type->name);
         if (!isnan(run_capacity(run, p)))
             fprintf(out, ", %s requests/s per replica", text_short(run_capacity(run, p)).s);
+        if (run_capacity_measured(run, p))
+            fprintf(out, " (measured in %u trial runs, %s in flight)",
+                    run_capacity_measured(run, p)->trials,
+                    text_short(run_capacity_measured(run, p)->in_flight).s);
         fputc('\n', out);
     }
 }

@@ -13,6 +13,7 @@
 #include "sim/cli/replicate.h"
 #include "sim/cli/result.h"
 #include "sim/cli/setup.h"
+#include "sim/cli/sizing.h"
 #include "sim/cli/text.h"
 #include "sim/cli/variant.h"
 #include "sim/run/interval.h"
@@ -21,7 +22,7 @@ enum { VARIANTS_MAX = 100 };
 
 struct compare_values {
     struct options_list variants, sets;
-    const char *seed, *policies, *replications;
+    const char *seed, *policies, *peak, *replications;
     bool json, quiet, step_by_step;
 };
 
@@ -30,6 +31,8 @@ static const struct options_spec compare_specs[] = {
      "a variant and what it changes; nothing after the colon: the scenario itself"},
     {"policies", 0, OPTIONS_TEXT, offsetof(struct compare_values, policies), "P,P,…",
      "a variant for each autoscaling policy: static (the peak), ideal, target, …"},
+    {"peak", 0, OPTIONS_TEXT, offsetof(struct compare_values, peak), "plan|size",
+     "what static of --policies has: the plan's peak, or the smallest fleet that meets the SLO"},
     {"replications", 0, OPTIONS_TEXT, offsetof(struct compare_values, replications), "N",
      "N runs of each, paired by their chance: intervals of each and of differences"},
     {"set", 0, OPTIONS_LIST, offsetof(struct compare_values, sets), "KEY=VALUE",
@@ -64,6 +67,7 @@ struct compare {
     const struct compare_values *values;
     struct contender contenders[VARIANTS_MAX];
     size_t count, replications;
+    struct capacity_cache *capacities; /* owned */
 };
 
 /* Takes the headlines of a replication. */
@@ -74,21 +78,77 @@ static void values_take(const struct compare *compare, struct contender *o, size
         o->values[h * compare->replications + replication] = headlines[h].value(summary);
 }
 
-/* Variants from --policies, which need the scenario opened to know what it needs. */
-static bool policies_add(struct compare *compare, const char *scenario, struct arena *arena)
+/* How variants are opened: one measurement of a capacity serves all that have the same replica. */
+static struct capacity_ask ask_of(const struct compare *compare)
+{
+    return (struct capacity_ask){.wanted = compare->values->policies != NULL,
+                                 .cache = compare->capacities,
+                                 .progress = compare->values->quiet ? NULL : progress_capacity};
+}
+
+/* Replicas that meet the SLO in every replication, into *replicas; an enum command_exit. */
+static int peak_size(struct compare *compare, const char *scenario, uint32_t *replicas,
+                     struct arena *arena)
+{
+    struct sizing sizing = {.who = "fleetsim compare: --peak size",
+                            .scenario = scenario,
+                            .sets = &compare->values->sets,
+                            .seed = compare->values->seed,
+                            .cache = compare->capacities,
+                            .quiet = compare->values->quiet};
+    if (!sizing_begin(&sizing, arena))
+        return COMMAND_BAD_INPUT;
+    for (size_t k = 0; k < compare->replications; k++) {
+        struct sizing_trial enough, few;
+        sizing.replication = k;
+        int code = sizing_find(&sizing, &enough, &few);
+        if (code != COMMAND_OK)
+            return code;
+        sizing.guess = enough.replicas;
+        *replicas = enough.replicas > *replicas ? enough.replicas : *replicas;
+    }
+    return COMMAND_OK;
+}
+
+/* Whether --peak makes sense; *sized: it asks for runs. */
+static bool peak_read(const struct compare_values *values, bool *sized)
+{
+    *sized = values->peak && strcmp(values->peak, "size") == 0;
+    if (values->peak && !*sized && strcmp(values->peak, "plan") != 0) {
+        fprintf(stderr, "fleetsim compare: --peak '%s' is neither plan nor size\n", values->peak);
+        return false;
+    }
+    const char *at = values->policies ? strstr(values->policies, "static") : NULL;
+    if (*sized && !at) {
+        fputs("fleetsim compare: --peak is what static of --policies has; there is none\n", stderr);
+        return false;
+    }
+    return true;
+}
+
+/* Variants from --policies, which need the scenario opened to know what it needs; an enum
+ * command_exit. */
+static int policies_add(struct compare *compare, const char *scenario, bool sized,
+                        struct arena *arena)
 {
     struct variant_spec specs[POLICIES_MAX];
     struct errors errors;
+    struct capacity_ask ask = ask_of(compare);
+    uint32_t peak = 0;
+    int code = sized ? peak_size(compare, scenario, &peak, arena) : COMMAND_OK;
+    if (code != COMMAND_OK)
+        return code;
     errors_init(&errors);
-    struct run *base =
-        setup_open(scenario, &compare->values->sets, NULL, compare->values->seed, arena, &errors);
+    struct run *base = setup_open_measuring(scenario, &compare->values->sets, NULL,
+                                            compare->values->seed, &ask, arena, &errors);
     setup_errors_print(&errors);
     errors_free(&errors);
-    size_t count = base != NULL ? policies_read(compare->values->policies, base, specs, arena) : 0;
+    size_t count =
+        base != NULL ? policies_read(compare->values->policies, base, peak, specs, arena) : 0;
     run_free(base);
     for (size_t i = 0; i < count; i++)
         compare->contenders[compare->count++].spec = specs[i];
-    return count > 0;
+    return count > 0 ? COMMAND_OK : COMMAND_BAD_INPUT;
 }
 
 static bool variants_read(struct compare *compare, struct arena *arena)
@@ -121,12 +181,13 @@ static bool variants_read(struct compare *compare, struct arena *arena)
 static bool variants_open(struct compare *compare, const char *scenario, struct arena *arena)
 {
     bool ok = true;
+    struct capacity_ask ask = ask_of(compare);
     for (size_t i = 0; i < compare->count; i++) {
         struct contender *o = &compare->contenders[i];
         struct errors errors;
         errors_init(&errors);
-        o->run = setup_open(scenario, &compare->values->sets, &o->spec.sets, compare->values->seed,
-                            arena, &errors);
+        o->run = setup_open_measuring(scenario, &compare->values->sets, &o->spec.sets,
+                                      compare->values->seed, &ask, arena, &errors);
         if (errors.count > 0)
             fprintf(stderr, "variant %s:\n", o->spec.name);
         setup_errors_print(&errors);
@@ -203,8 +264,9 @@ static bool variant_repeat(struct compare *compare, const char *scenario, struct
     arena_init(&arena);
     errors_init(&errors);
     struct options_list sets = replicate_sets(&o->spec.sets, o->replication + replication, &arena);
-    struct run *run =
-        setup_open(scenario, &compare->values->sets, &sets, compare->values->seed, &arena, &errors);
+    struct capacity_ask ask = ask_of(compare);
+    struct run *run = setup_open_measuring(scenario, &compare->values->sets, &sets,
+                                           compare->values->seed, &ask, &arena, &errors);
     struct run_options options = {.step_by_step = compare->values->step_by_step};
     bool ok = run != NULL && run_simulate(run, &options, &errors);
     if (ok) {
@@ -473,8 +535,13 @@ static int compare_with(struct compare *compare, const char *scenario, struct ar
     compare->replications = replicate_count(compare->values->replications, "fleetsim compare");
     if (compare->replications == 0)
         return COMMAND_BAD_USAGE;
-    if (compare->values->policies && !policies_add(compare, scenario, arena))
-        return COMMAND_BAD_INPUT;
+    bool sized;
+    if (!peak_read(compare->values, &sized))
+        return COMMAND_BAD_USAGE;
+    int code =
+        compare->values->policies ? policies_add(compare, scenario, sized, arena) : COMMAND_OK;
+    if (code != COMMAND_OK)
+        return code;
     if (!variants_read(compare, arena))
         return COMMAND_BAD_USAGE;
     for (size_t i = 0; i < compare->count; i++)
@@ -519,11 +586,13 @@ static int compare_run(const void *values, const struct options_list *operands)
     arena_init(&arena);
     struct compare *compare = arena_alloc(&arena, sizeof *compare);
     compare->values = values;
+    compare->capacities = capacity_cache_create();
     int code = compare_with(compare, operands->items[0], &arena);
     for (size_t i = 0; i < VARIANTS_MAX; i++) {
         run_free(compare->contenders[i].run);
         free(compare->contenders[i].json);
     }
+    capacity_cache_free(compare->capacities);
     arena_free(&arena);
     return code;
 }
@@ -545,10 +614,14 @@ const struct command cmd_compare_command = {
         "cheapest\n"
         "must meet the SLO in all of them, the other columns show the first, and two more tables\n"
         "give each headline's interval and its differences from the first variant, paired.\n"
-        "`met cold start`: requests that came while a replica was starting.\n",
+        "`met cold start`: requests that came while a replica was starting.\n"
+        "What --policies need to know of a replica is its capacity: stated, known for step_time "
+        "rate,\n"
+        "or else measured, with one replica at Poisson rates until it just meets the SLO.\n",
     .example = "fleetsim compare chat-1m --variant autoscaled: \\\n"
                "    --variant 'peak:fleet.pools[0].autoscaler={policy: static, replicas: 273}'\n"
                "fleetsim compare chat-1m --policies static,target,predictive,warm_pool,ideal\n"
+               "fleetsim compare chat-1m --policies static,target --peak size\n"
                "fleetsim compare chat-1m --variant ll:fleet.router.policy=least_loaded \\\n"
                "    --variant rr:fleet.router.policy=round_robin\n",
     .run = compare_run,

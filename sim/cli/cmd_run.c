@@ -87,7 +87,9 @@ static int finish(struct run *run, const struct run_values *values, const char *
 static int run_with(const struct run_values *values, const char *scenario, struct arena *arena,
                     struct errors *errors)
 {
-    struct run *run = setup_open(scenario, &values->sets, NULL, values->seed, arena, errors);
+    struct capacity_ask ask = {.progress = values->quiet ? NULL : progress_capacity};
+    struct run *run =
+        setup_open_measuring(scenario, &values->sets, NULL, values->seed, &ask, arena, errors);
     const char *output = values->no_output ? NULL : values->output;
     if (run && !values->no_output && !output)
         output = arena_printf(arena, "%s.h5", run_config(run)->name);

@@ -49,3 +49,22 @@ void progress_report(void *self, const struct run_progress *at)
         fputc('\n', stderr);
     }
 }
+
+void progress_capacity(void *self, const struct capacity_progress *at)
+{
+    (void)self;
+    bool terminal = isatty(STDERR_FILENO) != 0;
+    if (terminal)
+        fputs("\r\033[K", stderr);
+    if (at->finished) {
+        fprintf(stderr,
+                "pool %s: one replica sustains %s requests/s, measured in %u trial runs, %s s\n",
+                at->pool, text_short(at->rate).s, at->capacity->trials,
+                text_short(at->capacity->wall_s).s);
+    } else if (terminal) {
+        fprintf(stderr, "pool %s: one replica at %s requests/s: %s %% attained, %s", at->pool,
+                text_short(at->rate).s, text_share(at->attainment, 2).s,
+                at->sustained ? "sustained" : "too much");
+        fflush(stderr);
+    }
+}

@@ -18,4 +18,8 @@ void progress_init(struct progress *progress, const struct run *run, const char 
 /* A run_options.progress. self: struct progress. */
 void progress_report(void *self, const struct run_progress *at);
 
+/* A capacity_ask.progress, without self: on a terminal every trial, and what was found as a line of
+ * its own. */
+void progress_capacity(void *self, const struct capacity_progress *at);
+
 #endif

@@ -488,7 +488,8 @@ static void references_print(const struct run_outcome *o, FILE *out)
     heading_print(out, "References");
     if (isnan(s->gpu_hours_floor)) {
         fputs("  undefined: a replica's capacity does not follow from this step_time; the pool key "
-              "`capacity` states it\n",
+              "`capacity` states it,\n  and a policy that plans, or initial_replicas left out, has "
+              "it measured\n",
               out);
         return;
     }
@@ -506,6 +507,13 @@ static void references_print(const struct run_outcome *o, FILE *out)
                 pool->name, text_short(pool->capacity).s, text_count(pool->gpus_per_replica).s,
                 pool->gpus_per_replica == 1 ? "" : "s",
                 text_plain(100 * pool->target_utilization).s);
+        if (pool->capacity_trials > 0) {
+            name_print(out, "");
+            fprintf(out,
+                    "  measured: the rate at which one replica just meets the SLO, by %u "
+                    "trial runs\n",
+                    pool->capacity_trials);
+        }
     }
     name_print(out, "");
     fputs("need = ceil(expected arrivals/s on the hour / (capacity × target utilisation))\n", out);
@@ -531,6 +539,10 @@ static void speed_print(const struct run_totals *totals, FILE *out)
             text_short(totals->wall_s).s, text_real(totals->requests_per_s, 0).s,
             text_count(totals->events).s, text_count(totals->spans).s,
             text_count(totals->iterations).s, text_real((double)totals->peak_rss_bytes / 1e6, 0).s);
+    if (totals->measuring_s > 0) {
+        name_print(out, "");
+        fprintf(out, "and %s s before it to measure capacity\n", text_short(totals->measuring_s).s);
+    }
 }
 
 static bool audit_print(const struct run_outcome *o, FILE *out)

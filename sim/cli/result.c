@@ -176,6 +176,23 @@ static void classes_json(struct json *j, const struct run_outcome *o)
     json_list_end(j);
 }
 
+static void pools_json(struct json *j, const struct run_outcome *o)
+{
+    json_list(j, "pools");
+    for (size_t p = 0; p < o->pool_count; p++) {
+        const struct run_outcome_pool *pool = &o->pools[p];
+        json_object(j, NULL);
+        json_text(j, "pool", pool->name);
+        json_count(j, "gpus_per_replica", pool->gpus_per_replica);
+        json_count(j, "initial_replicas", pool->initial_replicas);
+        json_real(j, "capacity", pool->capacity);
+        json_count(j, "capacity_trials", pool->capacity_trials);
+        json_real(j, "target_utilization", pool->target_utilization);
+        json_object_end(j);
+    }
+    json_list_end(j);
+}
+
 static void run_json(struct json *j, const struct run_totals *t)
 {
     json_object(j, "run");
@@ -185,6 +202,7 @@ static void run_json(struct json *j, const struct run_totals *t)
     json_count(j, "iterations", t->iterations);
     json_real(j, "requests_per_s", t->requests_per_s);
     json_count(j, "peak_rss_bytes", t->peak_rss_bytes);
+    json_real(j, "measuring_s", t->measuring_s);
     json_object_end(j);
 }
 
@@ -226,6 +244,7 @@ void result_members_json(struct json *j, const struct run_outcome *o)
     cost_json(j, s);
     cost_split_json(j, s);
     classes_json(j, o);
+    pools_json(j, o);
     scaling_json(j, o);
     transient_json(j, o);
     json_object(j, "audit");

@@ -12,6 +12,14 @@ struct run *setup_open(const char *scenario, const struct options_list *sets,
                        const struct options_list *more, const char *seed, struct arena *arena,
                        struct errors *errors)
 {
+    return setup_open_measuring(scenario, sets, more, seed, NULL, arena, errors);
+}
+
+struct run *setup_open_measuring(const char *scenario, const struct options_list *sets,
+                                 const struct options_list *more, const char *seed,
+                                 const struct capacity_ask *ask, struct arena *arena,
+                                 struct errors *errors)
+{
     size_t count = sets->count + (more ? more->count : 0) + 1;
     const char **all = arena_alloc(arena, count * sizeof *all);
     count = 0;
@@ -24,7 +32,8 @@ struct run *setup_open(const char *scenario, const struct options_list *sets,
     struct run_request request = {.scenario = scenario,
                                   .folders = command_scenario_folders(arena),
                                   .sets = all,
-                                  .set_count = count};
+                                  .set_count = count,
+                                  .capacity = ask};
     return run_open(&request, errors);
 }
 

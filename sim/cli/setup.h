@@ -12,6 +12,12 @@ struct run *setup_open(const char *scenario, const struct options_list *sets,
                        const struct options_list *more, const char *seed, struct arena *arena,
                        struct errors *errors);
 
+/* The same, with a say in how capacities are measured (NULL: where the run needs one, silently). */
+struct run *setup_open_measuring(const char *scenario, const struct options_list *sets,
+                                 const struct options_list *more, const char *seed,
+                                 const struct capacity_ask *ask, struct arena *arena,
+                                 struct errors *errors);
+
 /* A file to write. Text goes into a device or a pipe as it is; a binary file does not. */
 struct setup_target {
     const char *path; /* NULL: not asked for */

@@ -1,7 +1,8 @@
 /* A seasonal forecast of the arrival rate, looking ahead by the pool's own cold start: what came at
  * that time a season ago, scaled by how the last buckets compare with theirs; before there is a
  * season, the last bucket continued along its trend. wished = forecast × the work of a mean request
- * so far / target. It knows what it has seen and nothing else, and keeps account of its errors. */
+ * so far / target, or forecast / capacity / target. It knows what it has seen and nothing else, and
+ * keeps account of its errors. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@ struct predictive_config {
     double target;
     int64_t bucket_ps, season_ps;
     int64_t ahead_ps; /* FIELD_INT_UNSET: a cold start and a bucket */
+    double capacity;  /* requests/s of a replica; NaN: the work of a mean request tells */
 };
 
 static const struct field predictive_fields[] = {
@@ -46,6 +48,15 @@ static const struct field predictive_fields[] = {
      .max = 86400,
      .doc = "How far to look ahead; by default what a cold start is expected to take, and a "
             "bucket"},
+    {.name = "capacity",
+     .kind = FIELD_REAL,
+     .unit = UNIT_RATE,
+     .flags = FIELD_OPTIONAL | FIELD_MIN_OPEN,
+     .offset = offsetof(struct predictive_config, capacity),
+     .max = 1e9,
+     .doc = "Requests per second of a replica, to turn the forecast into replicas; without it the "
+            "work of a mean request so far does, which with a step_time other than rate is the "
+            "time a replica was busy: too much"},
     {.kind = FIELD_INLINE,
      .offset = offsetof(struct predictive_config, behavior),
      .fields = behavior_fields},
@@ -190,6 +201,22 @@ static double demand(struct predictive_state *s, const struct autoscaler_signal 
     return fmax(expected, arrived_in(s, s->bucket - 1));
 }
 
+/* Replicas at full utilisation for what is forecast; NaN: not known yet. */
+static double replicas_for(struct predictive_state *s, const struct autoscaler_signal *signal)
+{
+    double bucket_ps = (double)s->config->bucket_ps;
+    if (!isnan(s->config->capacity)) {
+        return demand(s, signal) / (bucket_ps / (double)PS_PER_SECOND) / s->config->capacity;
+    }
+    if (signal->arrived_total > 0 && signal->work_total_ps == 0) {
+        return NAN; /* what a request costs is not known before one has been computed */
+    }
+    double work_ps = signal->arrived_total == 0
+                         ? 0
+                         : (double)signal->work_total_ps / (double)signal->arrived_total;
+    return demand(s, signal) * work_ps / bucket_ps;
+}
+
 static void decide(void *state, const struct autoscaler_signal *signal,
                    struct autoscaler_decision *decision)
 {
@@ -199,13 +226,10 @@ static void decide(void *state, const struct autoscaler_signal *signal,
         return;
     }
     count(s, signal);
-    if (signal->arrived_total > 0 && signal->work_total_ps == 0) {
-        return; /* what a request costs is not known before one has been computed */
+    double replicas = replicas_for(s, signal);
+    if (isnan(replicas)) {
+        return;
     }
-    double work_ps = signal->arrived_total == 0
-                         ? 0
-                         : (double)signal->work_total_ps / (double)signal->arrived_total;
-    double replicas = demand(s, signal) * work_ps / (double)s->config->bucket_ps;
     decision->metric = signal->ready > 0 ? replicas / signal->ready : NAN;
     decision->reason = "forecast";
     double wished = fmin(ceil(replicas / s->config->target - 1e-9), 1e9);

@@ -185,7 +185,10 @@ static const struct field pool_fields[] = {
      .max = 1e9,
      .doc =
          "Requests per second one replica sustains; by default from the step-time model where it "
-         "has a closed form (rate)"},
+         "has a closed form (rate), else measured where a policy that plans, a default of "
+         "initial_replicas, size or compare needs it: the largest Poisson rate at which one "
+         "replica "
+         "meets the SLO of its classes"},
     {.name = "autoscaler",
      .kind = FIELD_VARIANT,
      .flags = FIELD_REQUIRED,

@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "models/step_time.h"
 #include "sim/fleet/autoscaler.h"
+#include "sim/fleet/autoscaler_target.h"
 #include "sim/fleet/router.h"
 #include "sim/metrics/metrics.h"
 #include "sim/run/config.h"
@@ -56,6 +58,41 @@ static void check_parallel(struct check *c, const struct pool_config *pool, size
                "tensor × attention_data × pipeline makes %lld GPUs of one replica, more than %d",
                (long long)parallel_gpus(p), REPLICA_GPUS_MAX);
     }
+}
+
+/* Whether a policy goes by work, which it can have no other way of knowing. */
+static bool goes_by_work(const struct pool_config *pool)
+{
+    const struct variant_value *policy = &pool->autoscaler;
+    size_t offset;
+    if (policy->type == &autoscaler_predictive_variant) {
+        field_find(policy->type->fields, "capacity", &offset);
+        return isnan(*(const double *)((const char *)policy->config + offset));
+    }
+    bool tracks =
+        policy->type == &autoscaler_target_variant || policy->type == &autoscaler_warm_pool_variant;
+    return tracks &&
+           ((const struct autoscaler_target_config *)policy->config)->metric == TARGET_UTILIZATION;
+}
+
+/* Where a model does not tell work from time, a replica with one request is as busy as a full one,
+ * and utilisation says that it runs, not how much it could take. */
+static void check_signal(struct check *c, const struct pool_config *pool, size_t i)
+{
+    char path[PATH_MAX_TEXT];
+    struct source_pos pos;
+    const struct step_model_type *step = pool->step_time.type->ops;
+    if (step->work != NULL || pool->engine.max_num_seqs == 1 || !goes_by_work(pool)) {
+        return;
+    }
+    bool forecasts = pool->autoscaler.type == &autoscaler_predictive_variant;
+    c->where->find(c->where->self, pool_path(path, i, "autoscaler"), &pos);
+    errors_add(
+        c->errors, SEVERITY_WARNING, &pos,
+        "autoscaler %s goes by utilization, and with step_time %s a replica with one request "
+        "is as busy as one with many: it asks for more replicas than the traffic needs. %s",
+        pool->autoscaler.type->name, pool->step_time.type->name,
+        forecasts ? "State its capacity" : "Use metric: concurrency, or kv");
 }
 
 static void check_scaling(struct check *c, const struct pool_config *pool, size_t i)
@@ -121,6 +158,7 @@ static void check_pools(struct check *c, const struct run_config *config)
         check_engine(c, pool, i);
         check_parallel(c, pool, i);
         check_scaling(c, pool, i);
+        check_signal(c, pool, i);
         check_price(c, pool, i);
     }
 }

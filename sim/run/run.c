@@ -99,11 +99,14 @@ static bool hash_blocks_check(const struct run *run, const struct locator *where
 }
 
 /* Everything that can be wrong is looked for before the first of it stops us. */
-static bool build(struct run *run, struct errors *errors)
+static bool build(struct run *run, const struct capacity_ask *ask, struct errors *errors)
 {
     struct locator where = scenario_locator(run->scenario);
-    bool ok = cold_start_preset_apply(&run->config, run->scenario, &where, &run->arena, errors);
-    ok &= config_validate(&run->config, &where, errors);
+    bool ok = true;
+    if (run->of == NULL) {
+        ok &= cold_start_preset_apply(&run->config, run->scenario, &where, &run->arena, errors);
+        ok &= config_validate(&run->config, &where, errors);
+    }
     classes_resolve(run);
     ok &= models_build(run, errors);
     run->workload = workload_open(&run->workload_config, &where, errors);
@@ -116,7 +119,21 @@ static bool build(struct run *run, struct errors *errors)
         ok &= config_validate_horizon(&run->config, run->config.horizon_ps, &where, errors);
     }
     return ok && run->workload != NULL && expert_run_make(run, &where, errors) &&
-           run_plan_make(run, &where, errors);
+           run_plan_make(run, ask, &where, errors);
+}
+
+struct run *run_derive(const struct run *of, const struct run_config *config, struct errors *errors)
+{
+    struct run *run = memory_zero(1, sizeof *run);
+    arena_init(&run->arena);
+    run->of = of;
+    run->scenario = of->scenario;
+    run->config = *config;
+    if (!build(run, NULL, errors)) {
+        run_free(run);
+        return NULL;
+    }
+    return run;
 }
 
 struct run *run_open(const struct run_request *request, struct errors *errors)
@@ -132,7 +149,7 @@ struct run *run_open(const struct run_request *request, struct errors *errors)
         .target = &run->config,
     };
     run->scenario = scenario_load(&load, &run->arena, errors);
-    if (run->scenario == NULL || !build(run, errors)) {
+    if (run->scenario == NULL || !build(run, request->capacity, errors)) {
         run_free(run);
         return NULL;
     }
@@ -164,7 +181,7 @@ void run_free(struct run *run)
     if (run->workload != NULL) {
         workload_close(run->workload);
     }
-    if (run->scenario != NULL) {
+    if (run->scenario != NULL && run->of == NULL) {
         scenario_free(run->scenario);
     }
     arena_free(&run->arena);
@@ -204,6 +221,11 @@ int64_t run_horizon(const struct run *run)
 double run_capacity(const struct run *run, size_t pool)
 {
     return run->plans[pool].capacity;
+}
+
+const struct capacity *run_capacity_measured(const struct run *run, size_t pool)
+{
+    return run->plans[pool].measured.trials > 0 ? &run->plans[pool].measured : NULL;
 }
 
 uint32_t run_initial_replicas(const struct run *run, size_t pool)

@@ -16,6 +16,7 @@
 
 #include "sim/base/errors.h"
 #include "sim/metrics/metrics.h"
+#include "sim/run/capacity.h"
 #include "sim/run/config.h"
 #include "sim/workload/workload.h"
 
@@ -26,6 +27,7 @@ struct run_request {
     const char *const *folders; /* NULL-terminated: where names are looked for */
     const char *const *sets;    /* "path=value" */
     size_t set_count;
+    const struct capacity_ask *capacity; /* NULL: measured where the run needs it */
 };
 
 /* Everything wrong with the scenario and its traces is reported at once; NULL if anything was an
@@ -60,14 +62,15 @@ struct run_options {
  * not be written is an error too, but the results are there: the answer is true. */
 bool run_simulate(struct run *run, const struct run_options *options, struct errors *errors);
 
-/* What a run cost to simulate. wall_s and peak_rss_bytes are the only figures that may differ
- * between identical runs. */
+/* What a run cost to simulate. wall_s, measuring_s and peak_rss_bytes are the only figures that may
+ * differ between identical runs. */
 struct run_totals {
     double wall_s;
     uint64_t events, spans, iterations;
     double requests_per_s;
     uint64_t peak_rss_bytes;
-    char digest[17]; /* 16 hexadecimal digits */
+    double measuring_s; /* that capacities took to measure, before the run; 0: none was */
+    char digest[17];    /* 16 hexadecimal digits */
 };
 
 /* All after run_simulate. */
@@ -90,6 +93,8 @@ int64_t run_horizon(const struct run *run);
 /* What a pool's plan rests on: requests/s one replica sustains (NaN: unknown), and the replicas
  * ready at time 0. */
 double run_capacity(const struct run *run, size_t pool);
+/* How that was measured; NULL: it was not. */
+const struct capacity *run_capacity_measured(const struct run *run, size_t pool);
 uint32_t run_initial_replicas(const struct run *run, size_t pool);
 /* The largest need of a pool in any hour of [warmup, horizon); NaN: unknown. */
 double run_peak_replicas(const struct run *run, size_t pool);
@@ -103,6 +108,7 @@ bool run_reads(const struct run *run, const char *path);
  * path ends in .gz. False after reporting, also where arrivals follow from the fleet (closed_loop,
  * sessions): then run_options.export_path does it. */
 bool run_export_trace(const struct run *run, const char *path, bool force, struct errors *errors);
+
 /* Tokens that a hash_id of a class stands for in that trace, for arrivals.hash_block_size; 0: it
  * has none. */
 uint32_t run_export_block(const struct run *run, size_t class);

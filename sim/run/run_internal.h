@@ -20,19 +20,21 @@ struct run_plan {
     double capacity;    /* requests/s of one replica at full utilisation; NaN: unknown */
     bool classes_known; /* every class that may use the pool may use no other */
     uint32_t initial_replicas;
+    struct capacity measured; /* trials 0: it was not */
 };
 
 struct run {
     struct arena arena;
     struct scenario *scenario;
+    const struct run *of; /* borrowed: the run that this is a trial of, whose scenario it has */
     struct run_config config;
     const char *resolved;
     struct workload_config workload_config;
     struct workload *workload;
     uint32_t **class_pools; /* [classes][class_pool_count[c]]: pool indices */
     uint32_t *class_pool_count;
-    struct step_model *models; /* [pools] */
-    struct run_plan *plans;    /* [pools] */
+    struct step_model *models;  /* [pools] */
+    struct run_plan *plans;     /* [pools] */
     struct expert_run *experts; /* owned; NULL: no pool models its experts' load */
 
     struct metrics *metrics;
@@ -46,6 +48,12 @@ struct run {
     struct trace_stream *stream; /* rows of the HDF5 requests group; NULL: none */
 };
 
+/* A run of other values, with the scenario of a run that outlives it: every reference (model, GPU)
+ * is looked up from there. config is copied, what it points to borrowed; it is not checked. NULL
+ * after adding errors. */
+struct run *run_derive(const struct run *of, const struct run_config *config,
+                       struct errors *errors);
+
 size_t run_class_count(const struct run *run);
 size_t run_pool_count(const struct run *run);
 
@@ -56,8 +64,10 @@ double run_plan_rate(const struct run *run, size_t pool, int64_t time_ps);
 double run_plan_need(const struct run *run, size_t pool, double rate);
 /* The same of a struct run_plan (self), at a time: for autoscaler_env.need. */
 double run_plan_need_at(const void *self, int64_t hour_ps);
-/* Fills plans; an error where a default needs a capacity that is not known. */
-bool run_plan_make(struct run *run, const struct locator *where, struct errors *errors);
+/* Fills plans, measuring capacities where that is needed or asked for (ask: may be NULL), which
+ * then are in the config too; an error where a default or a policy needs one that is not known. */
+bool run_plan_make(struct run *run, const struct capacity_ask *ask, const struct locator *where,
+                   struct errors *errors);
 /* Hands references and needs to the metrics. */
 void run_plan_publish(struct run *run);
 

@@ -15,8 +15,11 @@ const struct column run_outcome_pool_columns[] = {
      "replicas at the start", "Ready and billed from time 0."},
     {"capacity", COLUMN_DOUBLE, offsetof(struct run_outcome_pool, capacity), "s-1",
      "capacity of a replica",
-     "Requests per second that one replica sustains; undefined where "
-     "neither the step-time model nor the scenario says."},
+     "Requests per second that one replica sustains: as the scenario states it, from the step-time "
+     "model, or measured where the run needed it; undefined otherwise."},
+    {"capacity_trials", COLUMN_UINT32, offsetof(struct run_outcome_pool, capacity_trials), "1",
+     "trial runs for the capacity",
+     "Runs of one replica that measured its capacity; 0: it was not measured."},
     {"target_utilization", COLUMN_DOUBLE, offsetof(struct run_outcome_pool, target_utilization),
      "1", "target utilisation", "The share of its capacity that the plan gives a replica to do."},
     {0},
@@ -28,11 +31,13 @@ const struct run_outcome_pool *run_outcome_pools(const struct run *run, struct a
     struct run_outcome_pool *pools = arena_alloc(arena, count * sizeof *pools);
     for (size_t p = 0; p < count; p++) {
         const struct pool_config *pool = config_pool(&run->config, p);
+        const struct capacity *measured = run_capacity_measured(run, p);
         pools[p] = (struct run_outcome_pool){.name = pool->name,
                                              .gpus_per_replica = config_gpus_per_replica(pool),
                                              .initial_replicas = run_initial_replicas(run, p),
                                              .capacity = run_capacity(run, p),
-                                             .target_utilization = pool->target_utilization};
+                                             .target_utilization = pool->target_utilization,
+                                             .capacity_trials = measured ? measured->trials : 0};
     }
     return pools;
 }

@@ -13,6 +13,7 @@ struct run_outcome_pool {
     uint32_t initial_replicas;
     double capacity; /* requests/s of one replica; NaN: unknown */
     double target_utilization;
+    uint32_t capacity_trials; /* runs that measured it; 0: it was not */
 };
 
 struct run_outcome {

@@ -82,28 +82,55 @@ static double capacity_of(const struct run *run, size_t pool)
     return model->type->capacity(model->model, prompt / requests, output / requests);
 }
 
-/* A policy that goes by the plan needs one. */
-static bool plan_known(const struct run *run, size_t pool, const struct locator *where,
+static void refuse_at(const struct locator *where, size_t pool, const char *key,
+                      struct errors *errors, const char *text)
+{
+    char path[64];
+    struct source_pos pos;
+    snprintf(path, sizeof path, "fleet.pools[%zu]%s", pool, key);
+    where->find(where->self, path, &pos);
+    errors_add(errors, SEVERITY_ERROR, &pos, "%s", text);
+}
+
+/* A policy that goes by the plan needs one. why: it could not be measured; NULL: nobody tried. */
+static bool plan_known(struct run *run, size_t pool, const char *why, const struct locator *where,
                        struct errors *errors)
 {
     const struct pool_config *config = config_pool(&run->config, pool);
-    char path[64];
-    struct source_pos pos;
     if (!isnan(run_plan_need(run, pool, run_plan_rate(run, pool, 0)))) {
         return true;
     }
-    snprintf(path, sizeof path, "fleet.pools[%zu].autoscaler", pool);
-    where->find(where->self, path, &pos);
-    errors_add(errors, SEVERITY_ERROR, &pos,
-               "autoscaler %s: the need by hour is not known: state the pool's capacity%s",
-               config->autoscaler.type->name,
-               run->plans[pool].classes_known ? ""
-                                              : ", and give each class that uses it no other pool");
+    const char *more = "";
+    if (!run->plans[pool].classes_known) {
+        more = ", and give each class that uses it no other pool";
+    } else if (why != NULL) {
+        more = arena_printf(&run->arena, " (it cannot be measured: %s)", why);
+    }
+    refuse_at(where, pool, ".autoscaler", errors,
+              arena_printf(&run->arena,
+                           "autoscaler %s: the need by hour is not known: state the pool's "
+                           "capacity%s",
+                           config->autoscaler.type->name, more));
     return false;
 }
 
-static bool plan_pool(struct run *run, size_t pool, const struct locator *where,
-                      struct errors *errors)
+/* Measures the capacity of a pool that is to have one. What cannot be measured stays unknown: why,
+ * in the arena; else NULL. From then on it counts as stated, also in the echo. */
+static const char *plan_measure(struct run *run, size_t pool, const struct capacity_ask *ask)
+{
+    struct run_plan *plan = &run->plans[pool];
+    struct capacity measured;
+    const char *why = capacity_measure(run, pool, ask, &measured, &run->arena);
+    if (why == NULL) {
+        struct pool_config *config = (struct pool_config *)run->config.fleet.pools.items + pool;
+        plan->measured = measured;
+        plan->capacity = config->capacity = measured.requests_per_s;
+    }
+    return why;
+}
+
+static bool plan_pool(struct run *run, size_t pool, const struct capacity_ask *ask,
+                      const struct locator *where, struct errors *errors)
 {
     const struct pool_config *config = config_pool(&run->config, pool);
     struct run_plan *plan = &run->plans[pool];
@@ -120,32 +147,37 @@ static bool plan_pool(struct run *run, size_t pool, const struct locator *where,
     if (config->initial_replicas != FIELD_INT_UNSET) {
         initial = (uint32_t)config->initial_replicas;
     }
+    const char *why = NULL;
+    if ((type->plans || initial == UINT32_MAX || (ask != NULL && ask->wanted)) &&
+        plan->classes_known && isnan(plan->capacity)) {
+        why = plan_measure(run, pool, ask);
+    }
     if (initial == UINT32_MAX) {
         double need = run_plan_need(run, pool, run_plan_rate(run, pool, 0));
         if (isnan(need)) {
-            char path[64];
-            struct source_pos pos;
-            snprintf(path, sizeof path, "fleet.pools[%zu]", pool);
-            where->find(where->self, path, &pos);
-            errors_add(errors, SEVERITY_ERROR, &pos,
-                       "pool '%s': state initial_replicas or capacity: the need at hour 0 does not "
-                       "follow from this step_time and these classes",
-                       config->name);
+            refuse_at(
+                where, pool, "", errors,
+                arena_printf(&run->arena,
+                             "pool '%s': state initial_replicas or capacity: the need at "
+                             "hour 0 does not follow from this step_time and these classes%s%s%s",
+                             config->name, why ? " (it cannot be measured: " : "", why ? why : "",
+                             why ? ")" : ""));
             return false;
         }
         initial = (uint32_t)fmin(fmax(need, min), max);
     }
     plan->initial_replicas = initial;
-    return !type->plans || plan_known(run, pool, where, errors);
+    return !type->plans || plan_known(run, pool, why, where, errors);
 }
 
-bool run_plan_make(struct run *run, const struct locator *where, struct errors *errors)
+bool run_plan_make(struct run *run, const struct capacity_ask *ask, const struct locator *where,
+                   struct errors *errors)
 {
     size_t pools = run_pool_count(run);
     bool ok = true;
     run->plans = arena_alloc(&run->arena, pools * sizeof *run->plans);
     for (size_t p = 0; p < pools; p++) {
-        ok &= plan_pool(run, p, where, errors);
+        ok &= plan_pool(run, p, ask, where, errors);
     }
     return ok;
 }

@@ -461,6 +461,9 @@ struct run_totals run_totals(const struct run *run)
         .requests_per_s = run->wall_s > 0 ? (double)run->arrived / run->wall_s : NAN,
         .peak_rss_bytes = (uint64_t)usage.ru_maxrss * 1024,
     };
+    for (size_t p = 0; p < run_pool_count(run); p++) {
+        totals.measuring_s += run->plans[p].measured.wall_s;
+    }
     snprintf(totals.digest, sizeof totals.digest, "%016llx", (unsigned long long)run->digest.state);
     return totals;
 }

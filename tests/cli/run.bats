@@ -58,7 +58,7 @@ small_json() {
   small
   small_json --no-output
   [ "$(json out.json '" ".join(o)')" = \
-    "scenario seed digest requests sessions tokens latency slo kv gpu_hours cost cost_split scaling transient audit run" ]
+    "scenario seed digest requests sessions tokens latency slo kv prefix routing gpu_hours cost cost_split classes pools scaling transient audit run" ]
   [ "$(json out.json '" ".join(o["requests"])')" = \
     "arrived completed refused unservable cancelled in_flight" ]
   [ "$(json out.json '" ".join(o["tokens"])')" = "prompt cached computed recomputed output" ]
@@ -67,7 +67,7 @@ small_json() {
     [ "$(json out.json "' '.join(o['latency']['$kind'])")" = "count mean p50 p90 p95 p99 max" ]
   done
   [ "$(json out.json '" ".join(o["slo"])')" = \
-    "attained missed undecided attainment attainment_upper" ]
+    "attained missed undecided attainment attainment_upper goodput_per_s" ]
   [ "$(json out.json '" ".join(o["kv"])')" = "peak_blocks preemptions" ]
   [ "$(json out.json '" ".join(o["gpu_hours"])')" = \
     "billed held starting ready draining idle floor ideal peak" ]
@@ -79,7 +79,7 @@ small_json() {
   [ "$(json out.json '" ".join(o["scaling"])')" = "events forecast_error" ]
   [ "$(json out.json '" ".join(o["audit"])')" = "ok checks" ]
   [ "$(json out.json '" ".join(o["run"])')" = \
-    "wall_s events spans iterations requests_per_s peak_rss_bytes" ]
+    "wall_s events spans iterations requests_per_s peak_rss_bytes measuring_s" ]
   [ "$(json out.json 'o["audit"]["ok"] and o["audit"]["checks"] >= 10')" = True ]
 }
 
