@@ -54,9 +54,9 @@ def plot_compare(curves, x_label, limit=None):
     fig.style_axis(cost, "Cost", fig.literal("$"), grid="both")
     fig.style_axis(wait, "Time to first token, p99", "s (log scale)", grid="both")
     if limit is not None:
-        wait.axhline(limit, color=fig.INK, linestyle=(0, (4, 3)), linewidth=1.1)
-        wait.annotate(f"SLO {fig.duration(limit)}", (1, limit), (0, 2), ha="right", va="bottom",
-                      xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=8)
+        line = wait.axhline(limit, color=fig.INK, linestyle=(0, (4, 3)), linewidth=1.1,
+                            label=f"SLO {fig.duration(limit)}")
+        fig.legend(wait, [line])
     fig.log_seconds(wait)
     for axis in (cost, wait):
         axis.set_xlabel(x_label)
