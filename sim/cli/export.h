@@ -6,8 +6,8 @@
 
 #include "sim/run/run.h"
 
-/* The line of a scenario that replays the trace at path, where it takes more than the file's name:
- * hash_ids need to be told their block size. Nothing otherwise. */
+/* The lines of a scenario that replay the trace at path, where it takes more than the file's name:
+ * hash_ids need to be told their block size, by every class. Nothing otherwise. */
 void export_print(const struct run *run, const char *path, FILE *out);
 
 #endif

@@ -112,5 +112,7 @@ bool run_export_trace(const struct run *run, const char *path, bool force, struc
 /* Tokens that a hash_id of a class stands for in that trace, for arrivals.hash_block_size; 0: it
  * has none. */
 uint32_t run_export_block(const struct run *run, size_t class);
+/* The same for replaying it: where other classes have some, this one must say a size, too. */
+uint32_t run_replay_block(const struct run *run, size_t class);
 
 #endif

@@ -13,6 +13,8 @@ struct run_export {
     uint32_t *blocks;             /* owned */
 };
 
+enum { HASH_BLOCK_MAX = 1 << 20 }; /* of arrivals.hash_block_size */
+
 /* Whether some pool has a prefix cache, so that what prompts hold in common matters. */
 static bool pools_cache(const struct run *run)
 {
@@ -48,6 +50,38 @@ uint32_t run_export_block(const struct run *run, size_t class)
         block = own;
     }
     return block;
+}
+
+static uint64_t greatest_divisor(uint64_t a, uint64_t b)
+{
+    while (b > 0) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+uint32_t run_replay_block(const struct run *run, size_t class)
+{
+    bool named = false;
+    for (size_t c = 0; c < run_class_count(run); c++) {
+        named |= run_export_block(run, c) > 0;
+    }
+    uint32_t own = run_export_block(run, class);
+    if (!named || own > 0) {
+        return own;
+    }
+    uint64_t block = 1; /* its rows have no ids: any that its pools' caches could have */
+    for (uint32_t i = 0; i < run->class_pool_count[class]; i++) {
+        const struct pool_config *pool = config_pool(&run->config, run->class_pools[class][i]);
+        uint64_t size = pool->engine.enable_prefix_caching ? (uint64_t)pool->engine.block_size : 1;
+        block = block / greatest_divisor(block, size) * size;
+        if (block > HASH_BLOCK_MAX) {
+            return 0;
+        }
+    }
+    return (uint32_t)block;
 }
 
 /* Contents that matter must not be lost: where a pool caches, every class that has some needs one

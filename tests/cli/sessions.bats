@@ -157,6 +157,39 @@ YAML
   assert_absent u.csv
 }
 
+@test "every class is told how to replay it, one without contents and one of a smaller block too" {
+  scenario
+  "$FLEETSIM_PYTHON" - <<'PY'
+text = open("talk.yaml").read()
+text = text.replace("engine: {", "engine: {enable_prefix_caching: true, ")
+text = text.replace("    patience: 8 s", "    pools: [main]").replace("    shared_prompt: {tokens: 64}", "    pools: [other]\n    shared_prompt: {tokens: 64}")
+text = text.replace("fleet:", """  - name: plain
+    arrivals: {process: poisson, rate: 0.5 /s}
+    prompt_tokens: 90
+    output_tokens: 20
+fleet:""").replace("output: {trace", """    - name: other
+      engine: {block_size: 6, enable_prefix_caching: true}
+      step_time: {model: constant, step: 20 ms}
+      autoscaler: {policy: static, replicas: 1}
+output: {trace""")
+open("talk.yaml", "w").write(text)
+PY
+  fs_run run talk.yaml --quiet --no-output --requests a.csv --export-trace t.csv
+  assert_status 0
+  assert_output_has "replay chat with arrivals: {process: trace, file: t.csv, hash_block_size: 16}"
+  assert_output_has "replay batch with arrivals: {process: trace, file: t.csv, hash_block_size: 6}"
+  assert_output_has "replay plain with arrivals: {process: trace, file: t.csv, hash_block_size: 48}"
+  cp talk.yaml replay.yaml
+  sed -i -E '/^    (shared_prompt|prompt_tokens|output_tokens|sessions):/d; /^               max_history/d' replay.yaml
+  for class in chat batch plain; do
+    line=$(sed -n "s/^replay $class with //p" <<<"$output")
+    sed -i "/name: $class\$/,/arrivals:/s/    arrivals: .*/    $line/" replay.yaml
+  done
+  fs_run run replay.yaml --quiet --no-output --requests b.csv
+  assert_status 0
+  assert_same_bytes a.csv b.csv
+}
+
 @test "a policy changes the times of turns and nothing else of them" {
   scenario
   turns='
