@@ -81,6 +81,11 @@ bool llm_check(const struct llm_spec *llm, struct errors *errors, const struct s
         errors_add(errors, SEVERITY_ERROR, where,
                    "model '%s': moe.groups must divide experts and be at least top_groups",
                    llm->name);
+    else if (moe->experts > 0 && moe->experts / moe->groups * moe->top_groups < moe->top_k)
+        errors_add(errors, SEVERITY_ERROR, where,
+                   "model '%s': a token chooses %lld experts out of %lld groups of %lld: too few",
+                   llm->name, (long long)moe->top_k, (long long)moe->top_groups,
+                   (long long)(moe->experts / moe->groups));
     if (errors->error_count != before)
         return false;
     double total = llm_params(llm).total, stated = llm->published.total_params;

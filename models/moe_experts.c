@@ -87,6 +87,34 @@ static bool refuse(struct errors *errors, const struct source_pos *where, const 
     return false;
 }
 
+/* A table has as many weights as there are experts, or so for each group; every group has a weight
+ * that is not 0. */
+static bool table_check(const struct moe_popularity_config *p, struct errors *errors,
+                        const struct source_pos *where)
+{
+    size_t given = p->table_count, experts = p->experts;
+    if (given != experts && given != experts * p->groups) {
+        errors_add(errors, SEVERITY_ERROR, where,
+                   "experts: popularity: %zu values for %zu experts; with %zu layer groups give "
+                   "%zu or %zu",
+                   given, experts, p->groups, experts, experts * p->groups);
+        return false;
+    }
+    for (size_t first = 0; first < given; first += experts) {
+        size_t e = 0;
+        while (e < experts && p->table[first + e] <= 0) {
+            e++;
+        }
+        if (e == experts) {
+            errors_add(errors, SEVERITY_ERROR, where,
+                       "experts: popularity: values %zu to %zu are all 0", first,
+                       first + experts - 1);
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool config_check(const struct moe_experts_config *c,
                          const struct moe_popularity_config *popularity,
                          const struct moe_placement_shape *shape, struct errors *errors,
@@ -96,13 +124,14 @@ static bool config_check(const struct moe_experts_config *c,
     if (why != NULL) {
         return refuse(errors, where, why, shape->experts + shape->redundant, shape->ranks);
     }
-    size_t given = popularity->table_count, experts = popularity->experts;
-    if (popularity->kind == MOE_TABLE && given != experts &&
-        given != experts * popularity->groups) {
+    if (popularity->kind == MOE_TABLE && !table_check(popularity, errors, where)) {
+        return false;
+    }
+    if (c->llm->moe.top_k > MOE_ROUTING_TOP_K_MAX) {
         errors_add(errors, SEVERITY_ERROR, where,
-                   "experts: popularity: %zu values for %zu experts; with %zu layer groups give "
-                   "%zu or %zu",
-                   given, experts, popularity->groups, experts, experts * popularity->groups);
+                   "experts: popularity: %lld experts per token; a popularity is modelled for up "
+                   "to %d",
+                   (long long)c->llm->moe.top_k, MOE_ROUTING_TOP_K_MAX);
         return false;
     }
     const struct moe_config *user = c->user;

@@ -12,7 +12,7 @@
 /* The integral over t runs over log t, where the trapezoid rule converges geometrically: the edge
  * of the integrand is as wide as 1/√k, and so is a step: the error is e^(−2π²). */
 static const double STEP_MAX = 0.5, FIRST = 1e-3, TAIL = 1e-8;
-enum { NODES_MAX = 400, TOP_K_MAX = 128 };
+enum { NODES_MAX = 400 };
 
 /* ---- expected shares ------------------------------------------------------------------------ */
 
@@ -203,7 +203,7 @@ static bool all_alike(const double *rate, size_t count)
 
 void moe_routing_shares(const struct moe_routing *r, const double *popularity, double *share)
 {
-    check(r->top_k >= 1 && r->top_k <= r->experts && r->top_k <= TOP_K_MAX);
+    check(r->top_k >= 1 && r->top_k <= r->experts && r->top_k <= MOE_ROUTING_TOP_K_MAX);
     size_t experts = (size_t)r->experts, k = (size_t)r->top_k;
     if (all_alike(popularity, experts)) {
         for (size_t e = 0; e < experts; e++) {

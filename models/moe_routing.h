@@ -18,6 +18,8 @@ struct moe_routing {
 
 /* Node-limited routing is taken into account for up to so many groups. */
 enum { MOE_ROUTING_GROUPS_MAX = 16 };
+/* Most experts of a token. */
+enum { MOE_ROUTING_TOP_K_MAX = 128 };
 
 /* share[e]: probability that a token goes to expert e; they sum to top_k. popularity: any positive
  * weights, [experts]. Exact up to a quadrature error below 1e-4:

@@ -52,6 +52,12 @@ bool expert_options_read(const char *popularity, const char *placement, const ch
         errors_add(errors, SEVERITY_ERROR, NULL, "'%s' has no experts", llm->name);
         ok = false;
     }
+    if (ok && llm && popularity && llm->moe.top_k > MOE_ROUTING_TOP_K_MAX) {
+        errors_add(errors, SEVERITY_ERROR, NULL,
+                   "'%s' gives a token %lld experts: a popularity is modelled for up to %d",
+                   llm->name, (long long)llm->moe.top_k, MOE_ROUTING_TOP_K_MAX);
+        ok = false;
+    }
     return ok;
 }
 

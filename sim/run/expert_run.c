@@ -18,9 +18,9 @@ static const double FACTOR_UNIT = 4294967296.0;
 
 /* What one group of layers saw in the interval that runs. */
 struct group_counts {
-    int64_t *ranks;   /* owned: [ranks] */
-    int64_t *experts; /* owned: [experts] */
-    int64_t moved;    /* copies */
+    int64_t *ranks;            /* owned: [ranks] */
+    int64_t *experts;          /* owned: [experts] */
+    int64_t moved, moved_next; /* copies */
 };
 
 struct expert_pool {
@@ -38,8 +38,8 @@ struct expert_pool {
     int128 factors, factors_next;
     uint64_t steps, steps_next;
     struct group_counts *groups; /* owned */
-    int64_t placements;          /* of the interval */
-    double stall_s;
+    int64_t placements, placements_next;
+    double stall_s, stall_next_s;
     double *class_share;           /* owned scratch: [classes] */
     bool *class_uses;              /* owned scratch: [classes] */
     int64_t *drawn;                /* owned scratch: [slots] */
@@ -93,6 +93,12 @@ static bool pool_make(struct expert_run *e, struct expert_pool *p, struct errors
     const struct run *run = e->run;
     const struct pool_config *pool = config_pool(&run->config, p->index);
     const struct roofline_config *c = &p->roofline->config;
+    if (c->llm->moe.experts == 0) {
+        errors_add(errors, SEVERITY_ERROR, where,
+                   "step_time states experts.popularity, but the model '%s' has no experts",
+                   c->llm->name);
+        return false;
+    }
     if (c->expert_imbalance > 1) {
         errors_add(errors, SEVERITY_ERROR, where,
                    "step_time states both expert_imbalance and experts.popularity: the second "
@@ -162,15 +168,15 @@ static void labels_make(struct expert_run *e)
     }
 }
 
-/* The pool's roofline where it models its experts' load; NULL: it does not. The model is the run's
- * own, made by run_models_build. */
+/* The pool's roofline where it states its experts' popularity; NULL: it does not. The model is the
+ * run's own, made by run_models_build. */
 static struct roofline *modelled(const struct run *run, size_t pool)
 {
     if (config_pool(&run->config, pool)->step_time.type != &step_roofline_variant) {
         return NULL;
     }
     struct roofline *r = (struct roofline *)run->models[pool].model;
-    return r->config.llm->moe.experts > 0 && !moe_experts_balanced(&r->config.experts) ? r : NULL;
+    return !moe_experts_balanced(&r->config.experts) ? r : NULL;
 }
 
 bool expert_run_make(struct run *run, const struct locator *where, struct errors *errors)
@@ -294,6 +300,17 @@ int64_t expert_run_next(const struct expert_run *e)
     return next;
 }
 
+/* A rebalancing exactly at an edge belongs to the later interval, whichever timer comes first. */
+static void rebalance_count(struct expert_pool *p, double stall_s, bool later)
+{
+    for (size_t g = 0; g < p->experts->group_count; g++) {
+        struct group_counts *c = &p->groups[g];
+        *(later ? &c->moved_next : &c->moved) += (int64_t)p->experts->groups[g].moved;
+    }
+    *(later ? &p->placements_next : &p->placements) += 1;
+    *(later ? &p->stall_next_s : &p->stall_s) += stall_s;
+}
+
 static void advance(struct expert_run *e, struct expert_pool *p, struct fleet *fleet, int64_t t)
 {
     bool rebalance = p->rebalance_ps != TIME_NEVER && t % p->rebalance_ps == 0;
@@ -306,11 +323,7 @@ static void advance(struct expert_run *e, struct expert_pool *p, struct fleet *f
     p->tokens = 0;
     double stall_s = moe_experts_advance(p->experts, p->class_share, rebalance);
     if (rebalance) {
-        for (size_t g = 0; g < p->experts->group_count; g++) {
-            p->groups[g].moved += (int64_t)p->experts->groups[g].moved;
-        }
-        p->placements++;
-        p->stall_s += stall_s;
+        rebalance_count(p, stall_s, t == e->edge_ps);
         fleet_refresh(fleet, (uint32_t)p->index, t, time_from_seconds(stall_s));
     }
     p->next_ps = end < e->horizon_ps ? end : TIME_NEVER;
@@ -398,7 +411,8 @@ static struct expert_layer_row layer_row(const struct expert_pool *p, size_t g)
     };
 }
 
-static void clear(struct expert_pool *p)
+/* What the interval saw; what belongs to the next one stays. */
+static void forget(struct expert_pool *p)
 {
     for (size_t g = 0; g < p->experts->group_count; g++) {
         struct group_counts *c = &p->groups[g];
@@ -406,14 +420,29 @@ static void clear(struct expert_pool *p)
         memset(c->experts, 0, p->experts->shape.experts * sizeof *c->experts);
         c->moved = 0;
     }
+    p->tokens = p->tokens_interval = p->steps = 0;
+    p->factors = 0;
+    p->placements = 0;
+    p->stall_s = 0;
+}
+
+/* On to the next interval. */
+static void clear(struct expert_pool *p)
+{
+    forget(p);
+    for (size_t g = 0; g < p->experts->group_count; g++) {
+        p->groups[g].moved = p->groups[g].moved_next;
+        p->groups[g].moved_next = 0;
+    }
     p->tokens = p->tokens_next;
-    p->tokens_next = p->tokens_interval = 0;
     p->factors = p->factors_next;
     p->steps = p->steps_next;
+    p->placements = p->placements_next;
+    p->stall_s = p->stall_next_s;
+    p->tokens_next = p->steps_next = 0;
     p->factors_next = 0;
-    p->steps_next = 0;
-    p->stall_s = 0;
-    p->placements = 0;
+    p->placements_next = 0;
+    p->stall_next_s = 0;
 }
 
 static void pool_rows(struct expert_run *e, const struct expert_pool *p, int64_t start_ps,
@@ -454,6 +483,9 @@ static void roll(struct expert_run *e, int64_t start_ps, int64_t end_ps)
     }
     for (size_t i = 0; i < e->pool_count; i++) {
         struct expert_pool *p = &e->pools[i];
+        if (end_ps <= e->run->config.warmup_ps) {
+            forget(p); /* a warm-up counts nowhere */
+        }
         flush(p, p->tokens);
         pool_rows(e, p, start_ps, end_ps);
         clear(p);

@@ -27,8 +27,8 @@ int64_t expert_run_next(const struct expert_run *experts);
  * a pool has the law of an iteration's epoch by when it started, in spans and in single steps. */
 void expert_run_epoch(struct expert_run *experts, struct fleet *fleet, int64_t t);
 /* Before the first event, and after metrics_roll and metrics_finish: makes the rows of the interval
- * that metrics closed; when it closed none (a warm-up ended) what was seen is not counted. NULL is
- * fine. */
+ * that metrics closed. What a warm-up sees is not counted, as in the rows of metrics. NULL is fine.
+ */
 void expert_run_edge(struct expert_run *experts);
 
 /* One GPU (rank) of an expert-parallel group, one group of layers, one interval. */

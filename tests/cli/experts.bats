@@ -6,6 +6,33 @@ load helpers
 
 SCENARIOS=$FLEETSIM_SOURCE_DIR/scenarios
 
+small() { # small.yaml: ten minutes of a small model
+  cat >small.yaml <<'YAML'
+name: small
+seed: 1
+start: 2026-03-02T00:00:00Z
+horizon: 10 min
+drain: false
+workload:
+  - name: chat
+    arrivals: {process: poisson, rate: 1 /s}
+    prompt_tokens: {dist: exponential, mean: 300}
+    output_tokens: {dist: geometric, mean: 40}
+fleet:
+  pools:
+    - name: main
+      model: qwen3-30b-a3b
+      gpu: h100-sxm
+      parallel: {tensor: 1, attention_data: 8, expert: 8}
+      engine: {max_num_seqs: 64, max_num_batched_tokens: 2048}
+      step_time:
+        model: roofline
+        experts:
+          {popularity: {dist: lognormal, sigma: 1.15}, layer_groups: 3, drift_time: 2 min, epoch: 1 min, placement: eplb}
+      autoscaler: {policy: static, replicas: 1}
+YAML
+}
+
 json() { # expression on d
   "$FLEETSIM_PYTHON" -c "import json, sys; d = json.load(sys.stdin); assert $1, d" <<<"$output"
 }
@@ -70,6 +97,79 @@ assert experts["placements"][4, 0] == 1 and experts["stall"][4, 0] > 0
 assert ratio[0].mean() < 1.2 < 1.5 < ratio[3].mean()  # drift undoes the placement
 assert len(f["hot_experts/expert"]) == 5 * 8 * 5
 PY
+}
+
+@test "an experts popularity that nothing can follow is refused, with its place" {
+  small
+  fs_run check small.yaml --set 'fleet.pools[0].model=llama-3.1-8b' --set 'fleet.pools[0].parallel={tensor: 8}'
+  assert_status 2
+  [[ $stderr == *"small.yaml:"*"'Llama 3.1 8B' has no experts"* ]]
+  local key='fleet.pools[0].step_time.experts.popularity' zeros
+  zeros=$(printf '0, %.0s' {1..128})
+  fs_run check small.yaml --set "$key={dist: table, values: [${zeros%, }]}"
+  assert_status 2
+  [[ $stderr == *"values 0 to 127 are all 0"* ]]
+  fs_run check small.yaml --set "$key={dist: table, values: [1, ${zeros}1, $zeros$zeros]}"
+  assert_status 2
+  [[ $stderr == *"386 values for 128 experts; with 3 layer groups give 128 or 384"* ]]
+  fs_run check small.yaml --set "$key={dist: table, values: [1, ${zeros}$zeros${zeros%, 0, }]}"
+  assert_status 2
+  [[ $stderr == *"values 128 to 255 are all 0"* ]]
+  sed 's/top_k: 8,/top_k: 128,/' "$FLEETSIM_SOURCE_DIR/models/catalog/llm/qwen3-30b-a3b.yaml" >most.yaml
+  sed -i 's/experts: 128/experts: 256/; /^published/d' most.yaml
+  fs_run check small.yaml --set 'fleet.pools[0].model=./most.yaml'
+  assert_status 0
+  sed 's/top_k: 128/top_k: 129/' most.yaml >more.yaml
+  fs_run check small.yaml --set 'fleet.pools[0].model=./more.yaml'
+  assert_status 2
+  [[ $stderr == *"129 experts per token"* ]]
+  fs_run layout --model ./more.yaml --gpu h100-sxm --popularity uniform
+  assert_status 2
+  [[ $stderr == *"129 experts: a popularity is modelled for up to 128"* ]]
+  # Four groups of which a token uses two: 2 x 64 experts to choose from.
+  sed 's/top_k: 128/top_k: 128, groups: 4, top_groups: 2/' most.yaml >node.yaml
+  fs_run check small.yaml --set 'fleet.pools[0].model=./node.yaml'
+  assert_status 0
+  sed -i 's/groups: 4, top_groups: 2/groups: 4, top_groups: 1/' node.yaml
+  fs_run check small.yaml --set 'fleet.pools[0].model=./node.yaml'
+  assert_status 2
+  [[ $stderr == *"128 experts out of 1 groups of 64: too few"* ]]
+}
+
+@test "rows of expert load hold what the hourly rows hold, whatever the interval, epoch and warm-up" {
+  small
+  local interval epoch warmup
+  for warmup in 0 150; do
+    for epoch in 60 120 300; do
+      for interval in 30 60 120 200; do
+        fs_run run small.yaml --set "output.trace_interval=$interval s" --set "warmup=$warmup s" \
+          --set "fleet.pools[0].step_time.experts.epoch=$epoch s" \
+          --set "fleet.pools[0].step_time.experts.rebalance=$epoch s" -o small.h5 --quiet --force
+        assert_status 0
+        "$FLEETSIM_PYTHON" - $warmup $epoch $interval <<'PY'
+import sys
+import h5py
+import numpy as np
+warmup, epoch, interval = map(int, sys.argv[1:])
+f = h5py.File("small.h5")
+e, hourly = f["experts"], f["hourly"]
+executed = hourly["tokens_prefill_executed"][:] + hourly["tokens_decode_executed"][:]
+assert (e["tokens"][:] == executed).all(), (e["tokens"][:, 0], executed[:, 0])
+assert (e["pairs"][:] == 8 * executed).all()
+assert (f["gpu/tokens"][:].reshape(len(executed), 3, 8).sum(axis=2) == e["pairs"][:]).all()
+# A placement exactly at an edge belongs to the interval that it opens.
+starts = np.arange(len(executed)) * interval
+expected = [sum(start <= t < start + interval and t >= warmup for t in range(epoch, 600, epoch)) for start in starts]
+assert e["placements"][:, 0].tolist() == expected, (e["placements"][:, 0], expected)
+moved = e["moved_copies"][:].sum(axis=1)
+assert ((e["stall"][:, 0] > 0) == (moved > 0)).all() and (moved[e["placements"][:, 0] == 0] == 0).all()
+none = e["pairs"][:] == 0
+for name in ("max_over_mean", "mean_over_max", "step_max_over_mean", "expert_max_over_mean"):
+    assert (np.isnan(e[name][:]) == none).all(), name
+PY
+      done
+    done
+  done
 }
 
 @test "the sweeps of the scenarios are sound" {
