@@ -20,6 +20,7 @@ static const double FACTOR_UNIT = 4294967296.0;
 struct group_counts {
     int64_t *ranks;            /* owned: [ranks] */
     int64_t *experts;          /* owned: [experts] */
+    int32_t *copies;           /* owned: [experts], at the interval's end */
     int64_t moved, moved_next; /* copies */
 };
 
@@ -38,6 +39,7 @@ struct expert_pool {
     int128 factors, factors_next;
     uint64_t steps, steps_next;
     struct group_counts *groups; /* owned */
+    bool copies_taken;           /* of the interval that ends now */
     int64_t placements, placements_next;
     double stall_s, stall_next_s;
     double *class_share;           /* owned scratch: [classes] */
@@ -137,6 +139,7 @@ static bool pool_make(struct expert_run *e, struct expert_pool *p, struct errors
     for (size_t g = 0; g < p->experts->group_count; g++) {
         p->groups[g].ranks = memory_zero(p->experts->shape.ranks, sizeof(int64_t));
         p->groups[g].experts = memory_zero(p->experts->shape.experts, sizeof(int64_t));
+        p->groups[g].copies = memory_zero(p->experts->shape.experts, sizeof(int32_t));
     }
     p->drawn = memory_zero(p->experts->groups[0].placement.slots, sizeof *p->drawn);
     return true;
@@ -224,6 +227,7 @@ void expert_run_free(struct expert_run *e)
         for (size_t g = 0; p->groups != NULL && g < p->experts->group_count; g++) {
             free(p->groups[g].ranks);
             free(p->groups[g].experts);
+            free(p->groups[g].copies);
         }
         moe_experts_free(p->experts);
         free(p->groups);
@@ -300,6 +304,15 @@ int64_t expert_run_next(const struct expert_run *e)
     return next;
 }
 
+static void copies_take(struct expert_pool *p)
+{
+    for (size_t g = 0; g < p->experts->group_count && !p->copies_taken; g++) {
+        memcpy(p->groups[g].copies, p->experts->groups[g].placement.copies,
+               p->experts->shape.experts * sizeof *p->groups[g].copies);
+    }
+    p->copies_taken = true;
+}
+
 /* A rebalancing exactly at an edge belongs to the later interval, whichever timer comes first. */
 static void rebalance_count(struct expert_pool *p, double stall_s, bool later)
 {
@@ -321,6 +334,9 @@ static void advance(struct expert_run *e, struct expert_pool *p, struct fleet *f
     fleet_refresh(fleet, (uint32_t)p->index, t, 0);
     flush(p, p->tokens);
     p->tokens = 0;
+    if (t == e->edge_ps) {
+        copies_take(p);
+    }
     double stall_s = moe_experts_advance(p->experts, p->class_share, rebalance);
     if (rebalance) {
         rebalance_count(p, stall_s, t == e->edge_ps);
@@ -376,7 +392,7 @@ static void hot_rows(struct expert_run *e, const struct expert_pool *p, size_t g
             .place = place,
             .expert = (int64_t)best,
             .tokens = scratch[best],
-            .copies = p->experts->groups[group].placement.copies[best],
+            .copies = p->groups[group].copies[best],
             .load = (double)scratch[best] / mean,
         };
         scratch[best] = -1;
@@ -437,6 +453,7 @@ static void clear(struct expert_pool *p)
     p->tokens = p->tokens_next;
     p->factors = p->factors_next;
     p->steps = p->steps_next;
+    p->copies_taken = false;
     p->placements = p->placements_next;
     p->stall_s = p->stall_next_s;
     p->tokens_next = p->steps_next = 0;
@@ -487,6 +504,7 @@ static void roll(struct expert_run *e, int64_t start_ps, int64_t end_ps)
             forget(p); /* a warm-up counts nowhere */
         }
         flush(p, p->tokens);
+        copies_take(p);
         pool_rows(e, p, start_ps, end_ps);
         clear(p);
     }

@@ -172,6 +172,29 @@ PY
   done
 }
 
+@test "copies of hot experts are those at the end of the interval, though they are placed anew right then" {
+  small
+  local pool='fleet.pools[0].step_time' interval
+  for interval in 60 120; do # the placement at 120 s comes before the edge, and after it
+    fs_run run small.yaml --set "$pool.redundant_experts=128" --set "$pool.experts.epoch=120 s" \
+      --set "$pool.experts.drift_time=10 s" --set "$pool.experts.rebalance=120 s" \
+      --set "output.trace_interval=$interval s" -o $interval.h5 --quiet
+    assert_status 0
+  done
+  "$FLEETSIM_PYTHON" - <<'PY'
+import h5py
+def copies(file, interval):
+    hot = {name: column[:] for name, column in h5py.File(file)["hot_experts"].items()}
+    return {(start + interval, group, expert): count for start, group, expert, count
+            in zip(hot["start"], hot["layer_group"], hot["expert"], hot["copies"])}
+minutes, twos = copies("60.h5", 60), copies("120.h5", 120)
+both = minutes.keys() & twos.keys()
+assert len(both) >= 50, len(both)
+assert max(minutes.values()) > 4
+assert all(minutes[key] == twos[key] for key in both)
+PY
+}
+
 @test "the sweeps of the scenarios are sound" {
   fs_run sweep "$SCENARIOS/expert-skew" --dry-run
   assert_status 0
