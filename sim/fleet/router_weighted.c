@@ -11,8 +11,8 @@
  * the best one is found in a tree instead of by a scan. Equal sums: least recently sent to.
  *
  * All scores but prefix_affinity are the replica's own, so who has nothing of the prompt cached is
- * beaten by the best of these sums; holders are looked at from the longest match down, at most
- * HOLDERS_LOOKED_AT of them. */
+ * beaten by the best of these sums; holders are looked at from the longest match down, each once,
+ * at most HOLDERS_LOOKED_AT of them. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -62,6 +62,7 @@ struct known {
     int64_t score;    /* all but prefix_affinity and no_hit_lru */
     uint64_t sent;    /* number of the last dispatch */
     uint64_t cold_at; /* prompts without any hit that there had been after its last one */
+    uint64_t looked;  /* the search that looked at it last */
 };
 
 struct pool_trees {
@@ -77,6 +78,7 @@ struct weighted {
     struct known *known;                      /* owned; [slots] */
     struct pool_trees *trees;                 /* owned; [pool_count] */
     uint64_t sent, cold;
+    uint64_t searches;          /* for holders, in one pool each */
     struct prefix_index *index; /* owned */
     struct prefix_path path;
 };
@@ -229,14 +231,18 @@ static void consider_holders(struct weighted *r, const struct request *request, 
 {
     uint32_t block_size = r->pools[pool].block_size;
     size_t looked_at = 0;
+    r->searches++;
     for (size_t depth = prefix_path_known(&r->path, r->index); depth > 0; depth--) {
         size_t count;
         const struct prefix_holder *held =
             prefix_index_holders(r->index, r->path.steps[depth - 1].node, &count);
         for (size_t i = 0; i < count; i++) {
-            if (!prefix_index_holds(r->index, &held[i]) || r->known[held[i].slot].pool != pool) {
-                continue;
+            struct known *k = &r->known[held[i].slot];
+            if (!prefix_index_holds(r->index, &held[i]) || k->pool != pool ||
+                k->looked == r->searches) {
+                continue; /* who holds a part holds those before it: it was looked at there */
             }
+            k->looked = r->searches;
             if (looked_at++ == HOLDERS_LOOKED_AT) {
                 return;
             }

@@ -535,6 +535,45 @@ START_TEST(weights_decide)
 }
 END_TEST
 
+/* One that holds a hundred parts of a prompt is looked at once: who holds fewer, and is the better
+ * choice for its load, is found behind it. */
+START_TEST(a_holder_of_many_parts_is_one)
+{
+    enum { PARTS = 100, FEW = 30 };
+    struct arena arena;
+    arena_init(&arena);
+    struct bench b;
+    weighted_open(&b, &arena, "prefix_affinity=1");
+    static const struct router_reading readings[4] = {
+        {10, 0, 500000}, {60, 32, 500000}, {60, 60, 500000}, {10, 0, 400000}};
+    for (uint32_t s = 0; s < 4; s++) {
+        b.type->reading(b.state, 0, s, &readings[s]);
+    }
+    struct token_hash_pool *pool = token_hashes_pool_create();
+    struct request request = {.prompt_tokens = 16 * PARTS + 1, .session = -1};
+    request.hashes = token_hashes_acquire(pool, PARTS, 16);
+    for (uint32_t i = 0; i < PARTS; i++) {
+        request.hashes->ids[i] = 1000 + i;
+    }
+    struct prefix_chain chain;
+    struct prefix_part part;
+    uint32_t blocks;
+    prefix_chain_begin(&chain, &request, 16);
+    for (uint32_t i = 0; prefix_chain_next(&chain, PARTS, &part, &blocks); i++) {
+        b.type->cached(b.state, 1, chain.key, 1);
+        if (i < FEW) {
+            b.type->cached(b.state, 0, chain.key, 1);
+        }
+    }
+    /* Of weights 1, 2 and 2: 0.3 + 2 + 1 at slot 0, 1 + 1 + 1 at slot 1, 0 + 2 + 1.2 at slot 3. */
+    ck_assert_uint_eq(b.type->pick(b.state, &request, &pool_0, 1), 0);
+    token_hashes_release(request.hashes);
+    token_hashes_pool_free(pool);
+    b.type->destroy(b.state);
+    arena_free(&arena);
+}
+END_TEST
+
 /* Prompts that nobody knows go round, whoever else gets prompts in between. */
 START_TEST(cold_prompts_go_round)
 {
@@ -694,6 +733,7 @@ int main(void)
                                   prefix_aware_weighs_match_and_load,
                                   prefix_aware_among_many_holders,
                                   weights_decide,
+                                  a_holder_of_many_parts_is_one,
                                   cold_prompts_go_round,
                                   t07_herd_at_one_instant,
                                   t07_a_hundred_prompts,
