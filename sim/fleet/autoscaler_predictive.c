@@ -81,7 +81,8 @@ struct predictive_state {
     double *arrived;          /* owned ring, bucket b at b % capacity */
     double *forecast;         /* owned ring: arrivals expected in it; NaN: none */
     int64_t bucket;           /* the one that fills */
-    uint64_t arrived_total;   /* counted so far */
+    uint64_t arrived_total;   /* counted so far, */
+    int64_t counted_ps;       /* and up to when */
     double error, actual;     /* Σ |forecast − arrived|, Σ arrived, over forecast buckets */
 };
 
@@ -146,18 +147,21 @@ static double arrived_in(const struct predictive_state *s, int64_t bucket)
     return s->arrived[bucket % s->capacity];
 }
 
-/* Counts what arrived since the scrape before, in the bucket that held its end, and closes those
- * that are over. */
+/* Counts what arrived since the scrape before, spread evenly over the buckets it reaches into, and
+ * closes those that are over: an interval that does not divide a bucket leaves no beat. */
 static void count(struct predictive_state *s, const struct autoscaler_signal *signal)
 {
-    int64_t now = signal->seen_ps / s->config->bucket_ps;
-    int64_t holds = signal->seen_ps > 0 ? (signal->seen_ps - 1) / s->config->bucket_ps : 0;
-    uint64_t more = signal->arrived_total - s->arrived_total;
+    int64_t length = s->config->bucket_ps, now = signal->seen_ps / length;
+    int64_t since = s->counted_ps, span = signal->seen_ps - since;
+    double more = (double)(signal->arrived_total - s->arrived_total);
     s->arrived_total = signal->arrived_total;
+    s->counted_ps = signal->seen_ps;
     for (;; s->bucket++) {
-        int64_t at = s->bucket % s->capacity;
-        if (s->bucket == holds) {
-            s->arrived[at] += (double)more;
+        int64_t at = s->bucket % s->capacity, begin = s->bucket * length, end = begin + length;
+        begin = begin > since ? begin : since;
+        end = end < signal->seen_ps ? end : signal->seen_ps;
+        if (end > begin) {
+            s->arrived[at] += more * ((double)(end - begin) / (double)span);
         }
         if (s->bucket >= now) {
             return;
