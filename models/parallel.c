@@ -62,6 +62,9 @@ bool parallel_check(const struct parallel *p, const struct llm_spec *llm, int64_
                       p->expert, parallel_stage_gpus(p));
     if (llm->moe.experts == 0 && p->expert > 1)
         ok = complain(errors, where, "expert %lld, but the model has %lld experts", p->expert, 0);
+    if (llm->moe.experts == 0 && redundant > 0)
+        ok = complain(errors, where, "%lld redundant experts, but the model has %lld experts",
+                      redundant, 0);
     int64_t slots = llm->moe.experts + redundant;
     if (llm->moe.experts > 0 && slots % p->expert != 0)
         ok = complain(errors, where, "expert %lld does not divide %lld expert slots", p->expert,

@@ -130,6 +130,7 @@ START_TEST(test_layouts_divide)
     ck_assert_ptr_nonnull(strstr(errors.items[0].message, "tensor 3 does not divide 64"));
     ck_assert(!divides("llama-3.1-70b", (struct parallel){8, 1, 8, 1}, 0));
     ck_assert(!divides("llama-3.1-8b", (struct parallel){1, 33, 1, 1}, 0));
+    ck_assert(!divides("llama-3.1-8b", (struct parallel){1, 1, 1, 1}, 8)); /* no experts to copy */
     ck_assert(divides("deepseek-v3", (struct parallel){1, 1, 32, 32}, 32));
     ck_assert(!divides("deepseek-v3", (struct parallel){1, 1, 32, 32}, 16)); /* 8.5 slots each */
     ck_assert(!divides("deepseek-v3", (struct parallel){1, 1, 72, 72}, 0));
