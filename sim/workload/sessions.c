@@ -65,7 +65,8 @@ enum { STREAM_FRESH_BITS = 16, STREAM_SESSION_BITS = 37 };
 _Static_assert(SESSIONS_LAW_TURNS_MAX < 1 << STREAM_FRESH_BITS, "it starts afresh once per turn");
 
 enum { HEAP_MIN = 64 };
-static const double UNDERWAY_MAX = 1e8;
+/* Conversations under way at the start, and turns behind them, which are all drawn. */
+static const double UNDERWAY_MAX = 1e8, UNDERWAY_TURNS_MAX = 1e9;
 
 /* A conversation whose user thinks. */
 struct pending {
@@ -272,6 +273,15 @@ static void gaps_make(struct sessions *s)
     s->gap_count = count;
 }
 
+/* Mean turns behind one that is under way at the start: Σ P(behind > i). */
+static double gaps_mean(const struct sessions *s)
+{
+    double mean = s->gap_count;
+    for (uint32_t i = 0; i + 1 < s->gap_count; i++)
+        mean -= s->gaps[i] / s->gaps[s->gap_count - 1];
+    return mean;
+}
+
 /* Of the conversations that ever started, those thinking behind turn i at one instant are in number
  * rate · E[think] · P(turns > i): so each has i turns behind it with that weight, ends as those do
  * that have more than i, and has the rest of a think time before it. What it said was said as
@@ -303,15 +313,22 @@ bool sessions_start(struct sessions *s, double rate, int64_t from_ps, int64_t ho
     double mean = rate * s->think.mean_s * (s->turns.mean - 1);
     if (!s->config->stationary_start || !(mean > 0) || from_ps >= horizon_ps)
         return true;
+    struct site site = s->site;
+    site.errors = errors;
     if (mean > UNDERWAY_MAX) {
-        struct site site = s->site;
-        site.errors = errors;
         site_error(&site, "sessions.stationary_start",
                    "%.3g conversations would be under way at the start, at most %.0e can be", mean,
                    UNDERWAY_MAX);
         return false;
     }
     gaps_make(s);
+    if (mean * gaps_mean(s) > UNDERWAY_TURNS_MAX) {
+        site_error(&site, "sessions.stationary_start",
+                   "%.3g conversations would be under way at the start with %.3g turns each behind "
+                   "them, at most %.0e turns can be",
+                   mean, gaps_mean(s), UNDERWAY_TURNS_MAX);
+        return false;
+    }
     s->underway = underway_draw(s, mean);
     s->counts.started = s->underway;
     for (uint64_t session = 0; session < s->underway; session++)

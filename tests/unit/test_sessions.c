@@ -581,6 +581,9 @@ START_TEST(refusals)
         {CHAT TURNS "sessions.think_time=constant; sessions.think_time.value=90 d; "
                     "arrivals.rate=1000 /s; sessions.stationary_start=true",
          "conversations would be under way at the start"},
+        {CHAT "sessions.turns=constant; sessions.turns.value=10000; sessions.think_time=constant; "
+              "sessions.think_time.value=1 min; sessions.stationary_start=true",
+         "conversations would be under way at the start with 5e+03 turns each behind them"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         begin();
