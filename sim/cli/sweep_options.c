@@ -151,13 +151,13 @@ static bool value_take(struct chooser *c, const char *text, const char *equals)
         names[i] = input->axis.name;
         if (strcmp(name, input->axis.name) != 0)
             continue;
-        size_t value = sweep_points_find(input, equals + 1);
-        if (value != SIZE_MAX) {
-            if (!c->values[i])
-                c->values[i] = arena_alloc(c->arena, input->axis.count * sizeof(bool));
-            c->values[i][value] = true;
+        size_t value = sweep_points_find(input, equals + 1, 0);
+        if (value != SIZE_MAX && !c->values[i])
+            c->values[i] = arena_alloc(c->arena, input->axis.count * sizeof(bool));
+        for (size_t k = value; k != SIZE_MAX; k = sweep_points_find(input, equals + 1, k + 1))
+            c->values[i][k] = true;
+        if (value != SIZE_MAX)
             return true;
-        }
         fprintf(stderr, "fleetsim sweep: --only '%s': the axis '%s' has the values", text, name);
         for (size_t k = 0; k < input->axis.count && k < 20; k++)
             fprintf(stderr, "%s %s", k ? "," : "", input->axis.columns[0].labels[k]);

@@ -17,21 +17,47 @@
 /* ---- opening ------------------------------------------------------------------------------------
  */
 
+/* Whether an output, or what is made of it over replications, has the name. */
+static bool output_named(const struct sweep *sweep, const char *output, const char *name)
+{
+    static const char *const made[] = {"_rep_mean", "_rep_half"};
+    size_t length = strlen(output);
+    if (strcmp(name, output) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof made / sizeof made[0] && sweep->plan.replications > 1; i++)
+        if (strncmp(name, output, length) == 0 && strcmp(name + length, made[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Whether another column of an axis has the name. */
+static bool column_named(const struct sweep *sweep, const struct sweep_column *column)
+{
+    for (size_t i = 0; i < sweep->plan.input_count; i++) {
+        const struct sweep_axis *axis = &sweep->plan.inputs[i].axis;
+        for (size_t c = 0; c < axis->column_count; c++)
+            if (&axis->columns[c] != column && strcmp(axis->columns[c].name, column->name) == 0)
+                return true;
+    }
+    return false;
+}
+
 /* Names that the results have for themselves. */
 static bool names_check(const struct sweep *sweep, const struct column *const *outputs,
                         size_t output_count, struct errors *errors)
 {
-    static const char *const own[] = {"status", "digest", "replication", "case"};
+    static const char *const own[] = {"status", "digest",   "replication", "case",
+                                      "meta",   "scenario", "sensitivity", "case_input"};
     bool ok = true;
     for (size_t i = 0; i < sweep->plan.input_count; i++) {
         const struct sweep_input *input = &sweep->plan.inputs[i];
         for (size_t c = 0; c < input->axis.column_count; c++) {
             const char *name = input->axis.columns[c].name;
-            bool taken = false;
+            bool taken = column_named(sweep, &input->axis.columns[c]);
             for (size_t k = 0; k < sizeof own / sizeof own[0]; k++)
                 taken |= strcmp(name, own[k]) == 0;
             for (size_t k = 0; k < output_count; k++)
-                taken |= strcmp(name, outputs[k]->name) == 0;
+                taken |= output_named(sweep, outputs[k]->name, name);
             if (taken)
                 sweep_file_error(sweep->file, input->from->offset, errors,
                                  "an axis cannot be called '%s': the results have that name; give "
@@ -58,6 +84,34 @@ static bool output_check(const char *name, const struct column *const *outputs, 
                    near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
     free(names);
     return found;
+}
+
+/* What axes set at every point cannot be set for all points: it would be without effect. One at a
+ * time, it is the base's value. */
+static bool sets_check(const struct sweep *sweep, const struct sweep_request *request,
+                       struct errors *errors)
+{
+    const struct sweep_file *file = sweep->file;
+    struct arena arena;
+    bool ok = true;
+    arena_init(&arena);
+    for (size_t i = 0; i < request->set_count; i++) {
+        const char *set = request->sets[i];
+        const char *path = arena_copyn(&arena, set, strcspn(set, "="));
+        const char *by = NULL;
+        for (size_t a = 0; a < file->axis_count && !request->one_at_a_time; a++)
+            for (size_t k = 0; k < file->axes[a].key_count; k++)
+                if (sweep_points_covers(file->axes[a].keys[k].path, path))
+                    by = file->axes[a].name;
+        if (file->replications > 1 && strcmp(path, "replication") == 0)
+            by = "replication";
+        if (by)
+            errors_add(errors, SEVERITY_ERROR, NULL,
+                       "--set '%s': the axis '%s' sets it at every point", set, by);
+        ok &= !by;
+    }
+    arena_free(&arena);
+    return ok;
 }
 
 static bool points_check(struct sweep *sweep, struct errors *errors)
@@ -96,7 +150,8 @@ bool sweep_open(struct sweep *sweep, const struct sweep_request *request, struct
         ok = output_check(request->output, outputs, output_count, errors);
     ok = sweep_points_plan(&sweep->plan, sweep->file, request->one_at_a_time, &sweep->arena,
                            errors) &&
-         ok && names_check(sweep, outputs, output_count, errors);
+         ok && names_check(sweep, outputs, output_count, errors) &&
+         sets_check(sweep, request, errors);
     if (!ok ||
         !sweep_check_init(&sweep->check, &sweep->plan, request->sets, request->set_count,
                           &sweep->arena, errors) ||
@@ -177,10 +232,19 @@ static void work_do(void *self, size_t task, struct sweep_outcome *outcome)
     const char *const *sets = sweep_check_sets(check, task, &count, &arena);
     struct run_request request = {.scenario = check->base, .sets = sets, .set_count = count};
     struct run *run = run_open(&request, &errors);
+    size_t point = task / work->layout.replications;
+    const char *path = sweep_folder_file(&work->folder, task, &arena);
     if (run)
-        run_do(run, sweep_folder_file(&work->folder, task, &arena), outcome, &errors);
+        run_do(run, path, outcome, &errors);
+    /* The run has read them anew: what it has done is of the fingerprint only if they stayed. */
+    if (outcome->done && !sweep_check_still(check, point, &work->sweep->points[point].print)) {
+        outcome->done = false;
+        unlink(path);
+        outcome_fail(outcome, "the scenario, or a file it reads, changed while the sweep was at "
+                              "work; the same command runs what it touches again");
+    }
     if (!outcome->done && errors.error_count > 0) {
-        sweep_check_translate(check, task / work->layout.replications, &errors, &translated);
+        sweep_check_translate(check, point, &errors, &translated);
         outcome_fail(outcome, sweep_check_reason(&translated, &arena));
     }
     if (!outcome->done && outcome->reason[0] == '\0')

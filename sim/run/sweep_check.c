@@ -311,6 +311,12 @@ bool sweep_check_init(struct sweep_check *check, const struct sweep_plan *plan,
         return false;
     check->base = arena_copy(arena, base);
     free(base);
+    struct stat info;
+    if (stat(check->base, &info) == 0 && !S_ISREG(info.st_mode)) {
+        errors_add(errors, SEVERITY_ERROR, NULL,
+                   "the base scenario %s is no file that every run can read anew", check->base);
+        return false;
+    }
     XXH128_hash_t hash;
     if (!file_hash(check, "/proc/self/exe", &hash)) {
         errors_add(errors, SEVERITY_ERROR, NULL, "cannot read /proc/self/exe, the program itself");
@@ -431,6 +437,30 @@ struct sweep_checked sweep_check_point(struct sweep_check *check, size_t point)
     errors_free(&translated);
     errors_free(&errors);
     return checked;
+}
+
+bool sweep_check_still(const struct sweep_check *check, size_t point,
+                       const struct sweep_print *print)
+{
+    struct arena arena;
+    struct errors said;
+    arena_init(&arena);
+    errors_init(&said);
+    struct sweep_check again = *check;
+    again.arena = &arena;
+    again.said = &said;
+    again.files = NULL; /* its own: what is known of them belongs to another arena */
+    again.file_count = again.file_capacity = 0;
+    if (check->file_count > 0) {
+        again.files = arena_alloc(&arena, check->file_count * sizeof *again.files);
+        memcpy(again.files, check->files, check->file_count * sizeof *again.files);
+        again.file_count = again.file_capacity = check->file_count;
+    }
+    struct sweep_checked now = sweep_check_point(&again, point);
+    bool same = now.valid && strcmp(now.print.hex, print->hex) == 0;
+    errors_free(&said);
+    arena_free(&arena);
+    return same;
 }
 
 struct sweep_print sweep_check_print(const struct sweep_plan *plan, size_t run,

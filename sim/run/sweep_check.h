@@ -48,6 +48,10 @@ bool sweep_check_init(struct sweep_check *check, const struct sweep_plan *plan,
                       struct errors *errors);
 /* Loads and checks the scenario of a point. Errors and warnings go to check->said, each once. */
 struct sweep_checked sweep_check_point(struct sweep_check *check, size_t point);
+/* Whether a point's fingerprint is still the same: the files it is made of may have changed since.
+ */
+bool sweep_check_still(const struct sweep_check *check, size_t point,
+                       const struct sweep_print *print);
 /* The fingerprint of a run: that of its point and its replication. */
 struct sweep_print sweep_check_print(const struct sweep_plan *plan, size_t run,
                                      const struct sweep_checked *point);

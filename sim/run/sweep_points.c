@@ -69,14 +69,20 @@ static double side_between(const struct side sides[2], int scale, double t)
     return scale == SWEEP_FILE_LOG ? a * pow(b / a, t) : a + (b - a) * t;
 }
 
-/* Twelve digits: what is beyond them is the noise of the arithmetic. */
+/* Twelve digits: what is beyond them is the noise of the arithmetic, but for whole numbers, which
+ * are exact. */
 static struct sweep_file_value number_value(const struct planner *p, double number,
                                             const char *unit, bool rounded, uint32_t offset)
 {
     struct sweep_file_mark *mark = arena_alloc(p->arena, sizeof *mark);
     *mark = (struct sweep_file_mark){.text = 0, .offset = offset};
-    const char *text = arena_printf(p->arena, "%.12g%s%s", rounded ? nearbyint(number) : number,
-                                    unit[0] ? " " : "", unit);
+    double whole = nearbyint(number);
+    if (rounded)
+        number = whole;
+    const char *text =
+        number == whole && fabs(number) < 0x1p53
+            ? arena_printf(p->arena, "%.0f%s%s", number + 0.0, unit[0] ? " " : "", unit)
+            : arena_printf(p->arena, "%.12g%s%s", number, unit[0] ? " " : "", unit);
     return (struct sweep_file_value){
         .text = text, .scalar = true, .offset = offset, .marks = mark, .mark_count = 1};
 }
@@ -95,6 +101,13 @@ static size_t range_count(const struct planner *p, const struct sweep_file_axis 
     if (!side_read(p, axis, r->step, &by))
         return 0;
     bool log_scale = r->scale == SWEEP_FILE_LOG;
+    if (by.unit[0] && (log_scale || strcmp(by.unit, sides[0].unit) != 0)) {
+        sweep_file_error(p->plan->file, axis->kind_offset, p->errors,
+                         log_scale ? "a step of %s: what `scale: log` multiplies by has no unit"
+                                   : "a step of %s is not in the unit of from and to",
+                         r->step);
+        return 0;
+    }
     double way =
         log_scale ? log(sides[1].number / sides[0].number) : sides[1].number - sides[0].number;
     double one = log_scale ? log(by.number) : by.number;
@@ -126,8 +139,14 @@ static bool range_expand(const struct planner *p, struct sweep_input *input)
                                                 : sides[0].number + (double)i * step;
         input->values[kept] = number_value(p, number, sides[0].unit, r->round, axis->kind_offset);
         /* Rounded values may meet. */
-        if (kept == 0 || strcmp(input->values[kept].text, input->values[kept - 1].text) != 0)
-            kept++;
+        bool same = kept > 0 && strcmp(input->values[kept].text, input->values[kept - 1].text) == 0;
+        if (same && !r->round) {
+            sweep_file_error(p->plan->file, axis->kind_offset, p->errors,
+                             "a range from %s to %s has the value %s twice", r->from, r->to,
+                             input->values[kept].text);
+            return false;
+        }
+        kept += !same;
     }
     input->columns = 1;
     input->axis.count = kept;
@@ -336,6 +355,84 @@ static bool input_make(const struct planner *p, const struct sweep_file_axis *fr
     return true;
 }
 
+/* ---- what does not go together ------------------------------------------------------------------
+ */
+
+/* Indices are compared as numbers. */
+bool sweep_points_covers(const char *over, const char *path)
+{
+    while (*over && *path) {
+        if (*over != *path)
+            return false;
+        if (*over == '[') {
+            over += 1 + strspn(over + 1, "0");
+            path += 1 + strspn(path + 1, "0");
+        } else {
+            over++;
+            path++;
+        }
+    }
+    return *over == '\0' && (*path == '\0' || *path == '.' || *path == '[');
+}
+
+/* A later key must not set again what an earlier one has set. A later one inside of it is sound: a
+ * whole mapping, and then one of its values. */
+static bool keys_check(const struct planner *p)
+{
+    const struct sweep_file *file = p->plan->file;
+    bool ok = true;
+    for (size_t a = 0; a < file->axis_count; a++) {
+        for (size_t k = 0; k < file->axes[a].key_count; k++) {
+            const struct sweep_file_key *key = &file->axes[a].keys[k];
+            if (p->plan->replications > 1 && strcmp(key->path, "replication") == 0) {
+                sweep_file_error(file, key->offset, p->errors,
+                                 "'replication' is an axis already, with %zu replications",
+                                 p->plan->replications);
+                ok = false;
+            }
+            for (size_t b = 0; b <= a; b++) {
+                for (size_t j = 0; j < (b < a ? file->axes[b].key_count : k); j++) {
+                    const char *before = file->axes[b].keys[j].path;
+                    if (!sweep_points_covers(key->path, before))
+                        continue;
+                    sweep_file_error(file, key->offset, p->errors,
+                                     "'%s' sets again what '%s' of the axis '%s' has set",
+                                     key->path, before, file->axes[b].name);
+                    ok = false;
+                }
+            }
+        }
+    }
+    return ok;
+}
+
+static int text_compare(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Labels name values, also on the command line. Rounded samples may meet. */
+static bool labels_check(const struct planner *p, const struct sweep_input *input)
+{
+    const struct sweep_file_axis *from = input->from;
+    const char *const *labels = input->axis.columns[0].labels;
+    bool ok = true;
+    if (from->labels.count == 0 && from->kind == SWEEP_FILE_SAMPLES)
+        return true;
+    const char **sorted = memory_alloc((input->axis.count + 1) * sizeof *sorted);
+    memcpy(sorted, labels, input->axis.count * sizeof *sorted);
+    qsort(sorted, input->axis.count, sizeof *sorted, text_compare);
+    for (size_t i = 1; i < input->axis.count && ok; i++) {
+        if (strcmp(sorted[i - 1], sorted[i]) != 0)
+            continue;
+        ok = false;
+        sweep_file_error(p->plan->file, from->kind_offset, p->errors,
+                         "the axis '%s' has the value '%s' twice", from->name, sorted[i]);
+    }
+    free(sorted);
+    return ok;
+}
+
 /* ---- points -------------------------------------------------------------------------------------
  */
 
@@ -387,11 +484,14 @@ bool sweep_points_plan(struct sweep_plan *plan, const struct sweep_file *file, b
                        struct arena *arena, struct errors *errors)
 {
     struct planner p = {.plan = plan, .arena = arena, .errors = errors};
-    bool ok = true;
+    bool ok;
     *plan = (struct sweep_plan){
         .file = file, .one_at_a_time = one_at_a_time, .replications = (size_t)file->replications};
-    for (size_t i = 0; i < file->axis_count; i++)
-        ok &= input_make(&p, &file->axes[i], &plan->inputs[plan->input_count++]);
+    ok = keys_check(&p);
+    for (size_t i = 0; i < file->axis_count; i++) {
+        struct sweep_input *input = &plan->inputs[plan->input_count++];
+        ok &= input_make(&p, &file->axes[i], input) && labels_check(&p, input);
+    }
     if (!ok || !sizes_fit(&p))
         return false;
     if (one_at_a_time) {
@@ -448,9 +548,12 @@ const char *sweep_points_label(const struct sweep_plan *plan, size_t point, stru
             continue;
         const char *label = plan->inputs[i].axis.columns[0].labels[value];
         size_t length = strlen(label);
-        text = arena_printf(
-            arena, "%s%s%s=%.*s%s", text, text[0] ? ", " : "", plan->inputs[i].axis.name,
-            (int)(length > LABEL_MAX ? LABEL_MAX : length), label, length > LABEL_MAX ? "…" : "");
+        size_t shown = length > LABEL_MAX ? LABEL_MAX : length;
+        while (shown < length && ((unsigned char)label[shown] & 0xc0) == 0x80)
+            shown--; /* not inside a character */
+        text =
+            arena_printf(arena, "%s%s%s=%.*s%s", text, text[0] ? ", " : "",
+                         plan->inputs[i].axis.name, (int)shown, label, shown < length ? "…" : "");
     }
     return text[0] ? text : "base";
 }
@@ -465,9 +568,9 @@ char *sweep_points_id(const struct sweep_plan *plan, size_t run, char *id)
     return id;
 }
 
-size_t sweep_points_find(const struct sweep_input *input, const char *label)
+size_t sweep_points_find(const struct sweep_input *input, const char *label, size_t first)
 {
-    for (size_t i = 0; i < input->axis.count; i++)
+    for (size_t i = first; i < input->axis.count; i++)
         if (strcmp(input->axis.columns[0].labels[i], label) == 0)
             return i;
     return SIZE_MAX;

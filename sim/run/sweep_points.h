@@ -55,7 +55,8 @@ struct sweep_set {
     const struct sweep_file_value *value;
 };
 
-/* False with errors: numbers that are none, too many runs. Everything lives in the arena. */
+/* False with errors: numbers that are none, values that are there twice, keys that undo each other,
+ * too many runs. Everything lives in the arena. */
 bool sweep_points_plan(struct sweep_plan *plan, const struct sweep_file *file, bool one_at_a_time,
                        struct arena *arena, struct errors *errors);
 /* The index of the point's value on an input; SIZE_MAX: the base's own value. */
@@ -68,7 +69,11 @@ const char *sweep_points_label(const struct sweep_plan *plan, size_t point, stru
 /* The name of a run: "p00037", with several replications "p00037-r002". Returns id (at least
  * SWEEP_POINTS_ID_MAX bytes). */
 char *sweep_points_id(const struct sweep_plan *plan, size_t run, char *id);
-/* The index of the label on an input; SIZE_MAX: there is none. */
-size_t sweep_points_find(const struct sweep_input *input, const char *label);
+/* Whether setting the path `over` also sets what `path` names: "a.b" does for "a.b", "a.b.c" and
+ * "a.b[0]". */
+bool sweep_points_covers(const char *over, const char *path);
+/* The index of the label on an input, from index `first`; SIZE_MAX: there is none. Rounded samples
+ * may have it more than once. */
+size_t sweep_points_find(const struct sweep_input *input, const char *label, size_t first);
 
 #endif

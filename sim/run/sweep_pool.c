@@ -33,8 +33,9 @@ struct state {
     size_t next, running, ended;
     double began_s;
     bool stopping, killed, broken;
-    sigset_t before; /* the mask to give back */
-    sigset_t waited; /* what is waited for */
+    sigset_t before;               /* the mask to give back */
+    struct sigaction child_before; /* likewise of SIGCHLD */
+    sigset_t waited;               /* what is waited for */
     struct errors *errors;
 };
 
@@ -312,6 +313,9 @@ enum sweep_pool_end sweep_pool_run(const struct sweep_pool *pool, struct errors 
     struct state state = {.pool = pool, .errors = errors, .began_s = wall_now()};
     double looked_s = state.began_s;
     state.workers = memory_zero(pool->jobs, sizeof *state.workers);
+    /* Whoever started us may ignore SIGCHLD, and so would we: children would leave no status. */
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    sigaction(SIGCHLD, &usual, &state.child_before);
     sigemptyset(&state.waited);
     sigaddset(&state.waited, SIGCHLD);
     signal_wait_for(&state.waited, SIGINT);
@@ -332,6 +336,7 @@ enum sweep_pool_end sweep_pool_run(const struct sweep_pool *pool, struct errors 
     while (sigtimedwait(&state.waited, NULL, &at_once) > 0)
         continue;
     sigprocmask(SIG_SETMASK, &state.before, NULL);
+    sigaction(SIGCHLD, &state.child_before, NULL);
     free(state.workers);
     if (state.broken)
         return SWEEP_POOL_BROKEN;

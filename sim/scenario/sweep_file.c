@@ -661,7 +661,10 @@ static void root_read(const struct reader *r, const struct node *root)
     file->base = text.base
                      ? text.base
                      : arena_printf(r->arena, "%s%sscenario.yaml", folder, folder[0] ? "/" : "");
-    if (strchr(file->name, '/') || file->name[0] == '\0' || file->name[0] == '.')
+    bool plain = true; /* the name is also in scripts and on the terminal */
+    for (const char *c = file->name; *c; c++)
+        plain &= (unsigned char)*c >= 0x20 && *c != 0x7f && *c != '/';
+    if (!plain || file->name[0] == '\0' || file->name[0] == '.')
         fail(r, root->offset, "'name': '%s' cannot be the name of a folder",
              node_quote(file->name, r->arena));
     file->outputs = text.outputs;

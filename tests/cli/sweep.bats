@@ -528,3 +528,96 @@ YAML
   assert_status 0
   assert_output_has "20 done"
 }
+
+@test "a scenario that changes under a sweep: what was made of the new one is not kept" {
+  cat >sweep.yaml <<'YAML'
+name: moving
+outputs: [arrived]
+axes:
+  - {name: s, key: seed, range: {from: 1, to: 300, count: 300}}
+YAML
+  cp scenario.yaml old.yaml
+  sed 's/rate: 2 /rate: 40 /' old.yaml >new.yaml
+  "$FLEETSIM_BIN" sweep sweep.yaml --quiet --jobs 2 -o m >out 2>err &
+  pid=$!
+  for _ in $(seq 2000); do
+    [ "$(events m "done" 2>/dev/null)" -lt 5 ] || break
+    sleep 0.01
+  done
+  mv new.yaml scenario.yaml
+  code=0
+  wait "$pid" || code=$?
+  [ "$code" -eq 1 ]
+  grep -q "failed: the scenario, or a file it reads, changed while the sweep was at work" err
+  # All that is kept is of the scenario the sweep began with, and goes on when that is back.
+  mv old.yaml scenario.yaml
+  sweep -o m --only 0-40 --json
+  assert_status 0
+  printf '%s\n' "$output" >out.json
+  [ "$(json out.json 'o["failed"] > 0, o["up_to_date_before"] >= 5')" = "(True, True)" ]
+  "$FLEETSIM_PYTHON" - <<'PY'
+import h5py, numpy as np
+f = h5py.File("m/sweep.h5")
+done = f["status"][:] == 0
+assert done[:41].all() and np.isnan(f["arrived"][:][~done]).all()
+assert f["arrived"][:][done].max() < 1000, f["arrived"][:]
+PY
+}
+
+@test "started with SIGCHLD ignored, a sweep still sees the end of its runs" {
+  small_sweep
+  "$FLEETSIM_PYTHON" - <<'PY'
+import os, signal, subprocess
+p = subprocess.run([os.environ["FLEETSIM_BIN"], "sweep", "sweep.yaml", "--quiet", "-o", "x"], timeout=60,
+                   preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+assert p.returncode == 0, p
+PY
+}
+
+@test "names that meet in the results, and keys that undo each other, are found before anything runs" {
+  try() {
+    printf 'name: t\noutputs: [usd]\n%s\n' "$1" >sweep.yaml
+    sweep "${@:3}"
+    assert_status 2
+    assert_stderr_has "$2"
+    assert_absent t.sweep
+  }
+  q="fleet.pools[0].max_queue"
+  twice=$'replications: 2\n'
+  for name in status digest replication "case" case_input meta scenario sensitivity usd; do
+    try "axes: [{name: $name, key: '$q', list: [1, 2]}]" "an axis cannot be called '$name'"
+  done
+  for name in usd_rep_mean usd_rep_half; do
+    try "${twice}axes: [{name: $name, key: '$q', list: [1, 2]}]" "an axis cannot be called '$name'"
+  done
+  try "axes: [{name: a_seed, key: '$q', list: [1, 2]}, {name: a, key: [seed, horizon], zip: [[1, 60], [2, 30]]}]" \
+    "an axis cannot be called 'a_seed'"
+  try "axes: [{name: a, key: '$q', list: [1, 2]}, {name: b, key: 'fleet.pools[00].max_queue', list: [3]}]" \
+    "'fleet.pools[00].max_queue' sets again what '$q' of the axis 'a' has set"
+  try "axes: [{name: a, key: '$q', list: [1, 2]}]" "--set '$q=5': the axis 'a' sets it at every point" \
+    --set "$q=5"
+  try "${twice}axes: [{name: a, key: replication, list: [0, 1]}]" "'replication' is an axis already"
+  try "${twice}axes: []" "--set 'replication=1': the axis 'replication' sets it" --set replication=1
+  mkfifo pipe
+  try "base: pipe" "is no file that every run can read anew"
+  printf 'name: "a\\nb"\naxes: []\n' >sweep.yaml
+  sweep
+  assert_status 2
+  assert_stderr_has "cannot be the name of a folder"
+}
+
+@test "a long label is cut between characters, and --only takes every sample with the value" {
+  long=a$(printf 'é%.0s' $(seq 40))
+  cat >sweep.yaml <<YAML
+name: t
+outputs: [usd]
+axes:
+  - {name: s, key: description, list: ['$long', b]}
+  - {name: d, key: 'fleet.pools[0].max_queue', samples: {count: 8, from: [1], to: [3], round: true}}
+YAML
+  sweep --only d=2 --json
+  assert_status 0
+  printf '%s\n' "$output" >out.json
+  [ "$(json out.json 'o["done"]')" -gt 2 ]
+  [ "$(json t.sweep/points.json 'o["points"][0]["point"]')" = "s=a$(printf 'é%.0s' $(seq 29))…, d=2" ]
+}

@@ -65,8 +65,8 @@ START_TEST(every_axis_is_crossed_the_last_fastest)
     ck_assert_str_eq(sweep_points_label(&s.plan, 3, &s.arena), "a=2 min, b=2/~");
     char id[SWEEP_POINTS_ID_MAX];
     ck_assert_str_eq(sweep_points_id(&s.plan, 17, id), "p00005-r002");
-    ck_assert_uint_eq(sweep_points_find(&s.plan.inputs[0], "2 min"), 1);
-    ck_assert_uint_eq(sweep_points_find(&s.plan.inputs[0], "3 min"), SIZE_MAX);
+    ck_assert_uint_eq(sweep_points_find(&s.plan.inputs[0], "2 min", 0), 1);
+    ck_assert_uint_eq(sweep_points_find(&s.plan.inputs[0], "3 min", 0), SIZE_MAX);
     sheet_free(&s);
 }
 END_TEST
@@ -109,6 +109,44 @@ START_TEST(ranges_step_count_log_and_round)
     }
     ck_assert_str_eq(s.plan.inputs[1].values[2].text, "100");
     ck_assert_str_eq(s.plan.inputs[4].values[3].text, "0.7");
+    sheet_free(&s);
+}
+END_TEST
+
+START_TEST(whole_numbers_keep_every_digit)
+{
+    struct sheet s;
+    sheet_make(
+        &s,
+        "axes:\n"
+        "  - {name: a, key: seed, range: {from: 1234567890123, to: 1234567890130, step: 1}}\n"
+        "  - {name: b, key: b, samples: {count: 2, from: [9007199254740990 s], "
+        "to: [9007199254740990 s]}}\n",
+        false);
+    ck_assert(s.ok);
+    ck_assert_uint_eq(s.plan.inputs[0].axis.count, 8);
+    ck_assert_str_eq(s.plan.inputs[0].values[7].text, "1234567890130");
+    ck_assert_str_eq(s.plan.inputs[1].values[0].text, "9007199254740990 s");
+    sheet_free(&s);
+}
+END_TEST
+
+START_TEST(keys_that_go_together)
+{
+    struct sheet s;
+    /* A whole mapping, and then one of its values; another item; another name with the same
+     * beginning. */
+    sheet_make(&s,
+               "axes:\n"
+               "  - {name: a, key: p, list: [{q: 1}]}\n"
+               "  - {name: b, key: p.q, list: [2]}\n"
+               "  - {name: c, key: ['x[1]', 'x[10]', 'x[100].y'], list: [3]}\n"
+               "  - {name: d, key: pq, list: [4]}\n",
+               false);
+    ck_assert(s.ok);
+    ck_assert(sweep_points_covers("a[1]", "a[01].b"));
+    ck_assert(!sweep_points_covers("a[1]", "a[10]"));
+    ck_assert(!sweep_points_covers("a.b", "a"));
     sheet_free(&s);
 }
 END_TEST
@@ -221,6 +259,24 @@ START_TEST(what_is_no_axis_is_refused)
         {"axes:\n  - {name: 1a, key: a, list: [1]}\n",
          "the axis name '1a' is not a letter followed by letters, digits and _ (at most 64)"},
         {"axes:\n  - {name: a, key: [a, a], list: [1]}\n", "'key': 'a' is there twice"},
+        {"axes:\n  - {name: a, key: a, range: {from: 1 s, to: 20 s, step: 1 min}}\n",
+         "a step of 1 min is not in the unit of from and to"},
+        {"axes:\n  - {name: a, key: a, range: {from: 1 s, to: 20 s, step: 2 s, scale: log}}\n",
+         "a step of 2 s: what `scale: log` multiplies by has no unit"},
+        {"axes:\n  - {name: a, key: a, range: {from: 2, to: 2, count: 3}}\n",
+         "a range from 2 to 2 has the value 2 twice"},
+        {"axes:\n  - {name: a, key: a, list: [1, 2, 1]}\n", "the axis 'a' has the value '1' twice"},
+        {"axes:\n  - {name: a, key: a, list: [1, 2], labels: [x, x]}\n",
+         "the axis 'a' has the value 'x' twice"},
+        {"axes:\n  - {name: a, key: 'p[1].q', list: [1]}\n  - {name: b, key: 'p[01].q', list: "
+         "[2]}\n",
+         "'p[01].q' sets again what 'p[1].q' of the axis 'a' has set"},
+        {"axes:\n  - {name: a, key: p.q, list: [1]}\n  - {name: b, key: p, list: [{q: 2}]}\n",
+         "'p' sets again what 'p.q' of the axis 'a' has set"},
+        {"axes:\n  - {name: a, key: ['p[0]', p], list: [1]}\n",
+         "'p' sets again what 'p[0]' of the axis 'a' has set"},
+        {"replications: 2\naxes:\n  - {name: a, key: replication, list: [1]}\n",
+         "'replication' is an axis already, with 2 replications"},
         {"replications: 1000\naxes:\n  - {name: a, key: a, range: {from: 1, to: 2000, step: 1}}\n",
          "2000000 runs are more than 1000000"},
     };
@@ -241,6 +297,8 @@ int main(void)
     const TTest *const tests[] = {every_axis_is_crossed_the_last_fastest,
                                   texts_that_need_quotes_get_them,
                                   ranges_step_count_log_and_round,
+                                  whole_numbers_keep_every_digit,
+                                  keys_that_go_together,
                                   samples_are_the_sobol_sequence,
                                   coordinates_have_numbers_and_units,
                                   one_at_a_time_has_the_base_first,
