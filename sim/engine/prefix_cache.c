@@ -15,19 +15,18 @@ enum { NONE = PREFIX_CACHE_NONE };
 struct prefix_node {
     uint64_t key; /* path key; the table's */
     uint64_t id;
-    uint64_t fresh_iteration; /* the one that fills the last `fresh` blocks */
-    uint32_t parent;          /* NONE: it begins the chain */
-    uint32_t first;           /* its first block's number in the chain */
+    uint32_t parent; /* NONE: it begins the chain */
+    uint32_t first;  /* its first block's number in the chain */
     uint32_t length, held;
     uint32_t holders, partials;
     uint32_t tips, tip; /* open sequences whose next block is here: count, and xor of indices */
     uint32_t children;  /* nodes behind it */
     uint32_t newest;    /* its newest free stretch */
-    uint32_t fresh;
-    uint32_t told; /* blocks the listener knows of */
-    uint32_t next; /* in the list of changed nodes, or of unused ones */
-    bool queued;   /* in the list of changed nodes */
-    bool own;      /* of one request only: nobody else will ever hit it */
+    uint32_t known;     /* blocks that the listener may know of: see prefix_cache_know */
+    uint32_t told;      /* blocks that it knows of */
+    uint32_t next;      /* in the list of changed nodes, or of unused ones */
+    bool queued;        /* in the list of changed nodes */
+    bool own;           /* of one request only: nobody else will ever hit it */
 };
 
 struct prefix_partial {
@@ -192,19 +191,25 @@ static void drop_if_empty(struct prefix_cache *c, uint32_t index)
     }
 }
 
+static void know(struct prefix_cache *c, uint32_t index, uint32_t blocks)
+{
+    struct prefix_node *node = &c->nodes[index];
+    node->known = blocks;
+    if (!node->queued) {
+        node->queued = true;
+        node->next = c->changed;
+        c->changed = index;
+    }
+}
+
 /* Its cached blocks become more or fewer by `by`. */
 static void lengthen(struct prefix_cache *c, uint32_t index, int64_t by)
 {
     struct prefix_node *node = &c->nodes[index];
     node->length = (uint32_t)(node->length + by);
-    if (node->own) {
-        return;
-    }
-    c->common += by;
-    if (c->listened && !node->queued) {
-        node->queued = true;
-        node->next = c->changed;
-        c->changed = index;
+    c->common += node->own ? 0 : by;
+    if (node->known > node->length) {
+        know(c, index, node->length);
     }
 }
 
@@ -415,8 +420,7 @@ uint32_t prefix_cache_rival(const struct prefix_cache *c, const struct prefix_ho
 }
 
 void prefix_cache_advance(struct prefix_cache *c, struct prefix_hold *hold, uint32_t sequence,
-                          const struct request *request, uint32_t blocks, uint32_t computed,
-                          uint64_t iteration)
+                          const struct request *request, uint32_t blocks)
 {
     while (hold->open && hold->blocks < blocks) {
         if (hold->depth < c->nodes[hold->node].length) { /* somebody else was first */
@@ -430,12 +434,6 @@ void prefix_cache_advance(struct prefix_cache *c, struct prefix_hold *hold, uint
         hold_extend(c, hold->node, n);
         hold->depth += n;
         hold->blocks = end;
-        if (end > computed && c->listened) {
-            struct prefix_node *node = &c->nodes[hold->node];
-            uint32_t before = node->fresh_iteration == iteration ? node->fresh : 0;
-            node->fresh = before + (end - computed < n ? end - computed : n);
-            node->fresh_iteration = iteration;
-        }
         if (end == hold->end) {
             tip_leave(c, hold, sequence);
             tip_enter(c, hold, sequence, request);
@@ -451,7 +449,6 @@ static void retract(struct prefix_cache *c, struct prefix_hold *hold)
     struct prefix_node *node = &c->nodes[index];
     check(hold->depth == node->length && hold->depth == node->held && node->holders == 1);
     lengthen(c, index, -1);
-    node->fresh -= node->fresh > 0;
     hold->depth--;
     hold->blocks--;
     node->held--;
@@ -514,7 +511,9 @@ void prefix_cache_settle(struct prefix_cache *c, int64_t available)
         if (index != FREE_QUEUE_NONE) {
             c->nodes[index].newest = gone ? FREE_QUEUE_NONE : c->nodes[index].newest;
             lengthen(c, index, -n);
-            drop_if_empty(c, index);
+            if (c->nodes[index].length == 0) {
+                drop_if_empty(c, index);
+            }
         }
     }
 }
@@ -561,29 +560,45 @@ int64_t prefix_cache_common(const struct prefix_cache *c, int64_t available)
     return common;
 }
 
-void prefix_cache_report(struct prefix_cache *c, const struct prefix_listener *listener,
-                         uint32_t slot, uint64_t iteration)
+void prefix_cache_know(struct prefix_cache *c, const struct prefix_hold *hold, uint32_t blocks)
 {
-    uint32_t index = c->changed;
-    c->changed = NONE;
-    while (index != NONE) {
-        struct prefix_node *node = &c->nodes[index];
-        uint32_t next = node->next;
-        uint32_t in_flight = node->fresh_iteration == iteration ? node->fresh : 0;
-        uint32_t computed = node->length - in_flight;
-        if (computed != node->told) {
-            node->told = computed;
-            listener->changed(listener->self, slot, node->key, computed);
+    if (!c->listened) {
+        return;
+    }
+    uint32_t end = hold->blocks < blocks ? hold->blocks : blocks;
+    for (uint32_t index = hold->node; index != NONE; index = c->nodes[index].parent) {
+        const struct prefix_node *node = &c->nodes[index];
+        if (node->first >= end) {
+            continue;
         }
-        if (in_flight > 0) {
-            node->next = c->changed;
-            c->changed = index;
-        } else {
-            node->queued = false;
+        uint32_t depth = end - node->first, before = node->known;
+        if (depth > before && !node->own) {
+            know(c, index, depth);
+        }
+        if (before > 0) {
+            return; /* so all before it is known */
+        }
+        end = node->first;
+    }
+}
+
+void prefix_cache_report(struct prefix_cache *c, const struct prefix_listener *listener,
+                         uint32_t slot)
+{
+    uint32_t next;
+    for (uint32_t index = c->changed; index != NONE; index = next) {
+        struct prefix_node *node = &c->nodes[index];
+        next = node->next;
+        node->queued = false;
+        if (node->known != node->told) {
+            node->told = node->known;
+            listener->changed(listener->self, slot, node->key, node->known);
+        }
+        if (node->length == 0) {
             drop_if_empty(c, index);
         }
-        index = next;
     }
+    c->changed = NONE;
 }
 
 static int64_t stretches_of(const struct prefix_cache *c, const struct prefix_node *node)
@@ -626,6 +641,10 @@ const char *prefix_cache_audit(const struct prefix_cache *c)
         if (node->held > 0 && node->parent != NONE &&
             c->nodes[node->parent].held < attached_at(c, node)) {
             return "a block before a referenced one is free";
+        }
+        if (node->known > node->length || (node->known > 0 && node->parent != NONE &&
+                                           c->nodes[node->parent].known < attached_at(c, node))) {
+            return "a block is known that is not cached, or without one before it";
         }
     }
     return count != c->count           ? "nodes are lost"

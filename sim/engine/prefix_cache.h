@@ -34,11 +34,12 @@ struct prefix_hold {
     bool open;       /* a tip of `node`; else its further blocks are private */
 };
 
-/* Who wants to know what is cached where: a router. Both calls come from inside the replica's
- * steps and cancels; changes of one visible boundary come in no particular order, each node once.
- */
+/* Who wants to know what is cached where: a router. It may know of a block, as long as it is
+ * cached, once a sequence that holds it says so (prefix_cache_know): of its prompt with its first
+ * token, of its outputs when it leaves the batch. Both calls come from inside the replica's steps
+ * and cancels; changes of one visible boundary come in no particular order, each node once. */
 struct prefix_listener {
-    /* `blocks` of the part with that path key (prefix_chain.h) are cached and computed; 0: none. */
+    /* `blocks` of the part with that path key (prefix_chain.h) are cached; 0: none. */
     void (*changed)(void *self, uint32_t slot, uint64_t path_key, uint32_t blocks);
     void (*forget)(void *self, uint32_t slot); /* the replica is gone, with all it had */
     void *self;                                /* borrowed */
@@ -67,7 +68,7 @@ struct prefix_cache {
     uint32_t table_size;
     struct prefix_partial *partials; /* owned; see the source */
     uint32_t partial_capacity, partial_spare;
-    uint32_t changed; /* list of nodes whose change has not been told */
+    uint32_t changed; /* list of nodes of which there may be something to tell */
     int64_t common;   /* cached blocks of nodes that other requests may hit */
 };
 
@@ -97,22 +98,21 @@ int64_t prefix_cache_take(struct prefix_cache *cache, struct prefix_hold *hold, 
 uint32_t prefix_cache_rival(const struct prefix_cache *cache, const struct prefix_hold *hold,
                             uint32_t sequence);
 /* A sequence has been given tokens that fill its first `blocks` blocks: publishes them as far as
- * nobody else has. computed: how many of them hold tokens of iterations that have ended; the others
- * are filled by that iteration, which lasts until its number is passed (see report). Settle first,
- * if it is watched. */
+ * nobody else has. Settle first, if it is watched. */
 void prefix_cache_advance(struct prefix_cache *cache, struct prefix_hold *hold, uint32_t sequence,
-                          const struct request *request, uint32_t blocks, uint32_t computed,
-                          uint64_t iteration);
+                          const struct request *request, uint32_t blocks);
 /* Whether it has to be advanced in the order of the batch. */
 bool prefix_cache_watched(const struct prefix_cache *cache, const struct prefix_hold *hold);
 /* A sequence gives up its `total` blocks, last to first. Of its published ones only the first
  * `keep` stay so. ended: it never comes back. Settle first. Returns how many are free now. */
 int64_t prefix_cache_release(struct prefix_cache *cache, struct prefix_hold *hold,
                              uint32_t sequence, int64_t total, uint32_t keep, bool ended);
-/* Tells what has changed since the last time. iteration: the one in flight or to be formed, whose
- * blocks are left out. Settle and advance everybody first. */
+/* The listener may know of the first `blocks` blocks of a sequence, as far as it holds published
+ * ones. Advance it first. */
+void prefix_cache_know(struct prefix_cache *cache, const struct prefix_hold *hold, uint32_t blocks);
+/* Tells what has changed since the last time of what the listener may know. Settle first. */
 void prefix_cache_report(struct prefix_cache *cache, const struct prefix_listener *listener,
-                         uint32_t slot, uint64_t iteration);
+                         uint32_t slot);
 /* How many cached blocks other requests may hit, if `available` are free: exact without a settle.
  */
 int64_t prefix_cache_common(const struct prefix_cache *cache, int64_t available);

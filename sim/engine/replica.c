@@ -189,6 +189,20 @@ void replica_settle(struct replica *r, int64_t t)
     settle_until(r, t);
 }
 
+int64_t replica_kv_used(const struct replica *r, int64_t t)
+{
+    if (!r->running || r->span <= 1) {
+        return r->kv.used;
+    }
+    uint32_t k = step_law_complete(&r->law, r->span - 1, t - r->origin_ps);
+    int64_t used = r->kv.used + kv_need(&r->kv, k);
+    if (r->prefill_head != SEQUENCE_NONE) { /* alone, as more than one iteration is left */
+        int64_t stored = (int64_t)at(r, r->prefill_head)->stored + r->last_chunk;
+        used += kv_blocks(&r->kv, stored + (int64_t)k * r->last_chunk) - kv_blocks(&r->kv, stored);
+    }
+    return used;
+}
+
 static void span_cut(struct replica *r, uint32_t k)
 {
     if (k < r->span) {
@@ -290,6 +304,9 @@ static bool prefill_complete(struct replica *r, uint32_t index, int64_t t)
         if (record->emitted_tokens == 1) {
             record->first_token_ps = t;
             report(r, OBS_FIRST_TOKEN, t, record);
+            if (r->prefix != NULL) {
+                replica_prefix_first_token(r, index);
+            }
         } else {
             struct obs gap = {.kind = OBS_GAP,
                               .pool = r->engine->pool,

@@ -93,6 +93,9 @@ void replica_settle(struct replica *r, int64_t t);
  * prefills in it, whose shares change from one iteration to the next, it becomes a span by itself.
  */
 void replica_settle_edge(struct replica *r, int64_t t);
+/* KV blocks in use at t (before its next step event), those of the iteration in flight included:
+ * kv.used as it would be after a settle. */
+int64_t replica_kv_used(const struct replica *r, int64_t t);
 /* The client of a waiting or running sequence of this replica leaves at t. */
 void replica_cancel(struct replica *r, uint32_t sequence, int64_t t);
 /* For form.c: a sequence that has stored its target begins to decode, from the next start on; a

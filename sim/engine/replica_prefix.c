@@ -32,11 +32,9 @@ static void advance(struct replica *r, uint32_t index, uint32_t tokens)
     if (!s->hold.open) {
         return;
     }
-    uint32_t stored = stored_of(r, s), block_size = r->engine->block_size;
-    uint32_t blocks = (stored + tokens) / block_size;
+    uint32_t blocks = (stored_of(r, s) + tokens) / r->engine->block_size;
     if (s->hold.blocks < blocks) {
-        prefix_cache_advance(r->prefix, &s->hold, index, &s->record.request, blocks,
-                             stored / block_size, r->iteration);
+        prefix_cache_advance(r->prefix, &s->hold, index, &s->record.request, blocks);
     }
 }
 
@@ -135,7 +133,19 @@ int64_t replica_prefix_leave(struct replica *r, uint32_t index, int64_t total, u
     prefix_cache_settle(r->prefix, kv_available(&r->kv));
     advance(r, index, in_flight);
     uint32_t keep = (s->stored + in_flight) / r->engine->block_size;
+    if (s->stored >= s->target) { /* else what it found may still be in the making */
+        prefix_cache_know(r->prefix, &s->hold, s->stored / r->engine->block_size);
+    }
     return prefix_cache_release(r->prefix, &s->hold, index, total, keep, ended);
+}
+
+void replica_prefix_first_token(struct replica *r, uint32_t index)
+{
+    if (r->prefix->listened) {
+        const struct sequence *s = at(r, index);
+        advance(r, index, 0);
+        prefix_cache_know(r->prefix, &s->hold, s->stored / r->engine->block_size);
+    }
 }
 
 void replica_prefix_report(struct replica *r)
@@ -144,10 +154,7 @@ void replica_prefix_report(struct replica *r)
         return;
     }
     prefix_cache_settle(r->prefix, kv_available(&r->kv));
-    for (uint32_t index = r->run.head; index != SEQUENCE_NONE; index = at(r, index)->next) {
-        advance(r, index, 0);
-    }
-    prefix_cache_report(r->prefix, r->engine->listener, r->slot, r->iteration);
+    prefix_cache_report(r->prefix, r->engine->listener, r->slot);
 }
 
 uint32_t replica_cached_blocks(const struct replica *r)

@@ -26,6 +26,9 @@ void replica_prefix_turn(struct replica *r, uint32_t sequence, uint32_t tokens);
  * Returns how many of the blocks are free now. */
 int64_t replica_prefix_leave(struct replica *r, uint32_t sequence, int64_t total,
                              uint32_t in_flight, bool ended);
+/* A prefill has stored its target, and its first token comes out: the listener may know of what it
+ * has stored. */
+void replica_prefix_first_token(struct replica *r, uint32_t sequence);
 /* A visible boundary, or a cancel: the listener learns what has changed. */
 void replica_prefix_report(struct replica *r);
 

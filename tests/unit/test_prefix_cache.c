@@ -575,9 +575,9 @@ static void told_is(const struct seen *s, uint32_t i, uint64_t key, uint32_t blo
     ck_assert_uint_eq(s->told[i].outcomes, outcomes);
 }
 
-/* A router learns of blocks when they are computed, at boundaries with an outcome, and of those
- * that are gone. 10 blocks: A's prompt has 8 in two chunks, told with its first token, not between
- * them; then B, like nobody else, takes 8: 2 never used, and A's last 6. */
+/* A router learns of a prompt's blocks with its first token, and of those that are gone. 10 blocks:
+ * A's prompt has 8 in two chunks, told with its first token, not between them; then B, like nobody
+ * else, takes 8: 2 never used, and A's last 6. */
 START_TEST(a_listener_learns_at_outcomes)
 {
     struct drive d;
@@ -598,27 +598,53 @@ START_TEST(a_listener_learns_at_outcomes)
 }
 END_TEST
 
-/* At a cancel too, but without what the iteration in flight computes: A leaves in its second chunk,
- * which counts when B's first token shows it. Outputs count as well: B's blocks at its end. */
+/* Of outputs at the end: A has 64 + 39 tokens then. B's first token and end, in between, tell
+ * nothing of A. */
+START_TEST(a_listener_learns_of_outputs_at_the_end)
+{
+    struct drive d;
+    begin(&d);
+    struct request r[2] = {
+        {.prompt_tokens = 64, .output_tokens = 40, .stream = 1},
+        {.arrival_ps = US(300), .prompt_tokens = 32, .output_tokens = 2, .stream = 2},
+    };
+    struct seen s = run_both(&d, r, 2, NULL);
+    ck_assert_int_lt(s.records[1].end_ps, s.records[0].end_ps);
+    uint64_t a = key_of(&r[0], 16, 0), b = key_of(&r[1], 16, 0);
+    ck_assert_uint_eq(s.told_count, 3);
+    told_is(&s, 0, a, 4, 1);
+    told_is(&s, 1, b, 2, 2);
+    told_is(&s, 2, a, 6, 4);
+    drive_free(&d);
+}
+END_TEST
+
+/* At a cancel, of nothing while the prompt is not done (A, in its third chunk), else of what is
+ * computed: 15 + 16 tokens of B's, of which C finds one more, that the iteration in flight had
+ * stored. D finds A's three chunks. */
 START_TEST(a_listener_learns_at_cancels)
 {
     struct drive d;
     begin(&d);
     d.engine.max_num_batched_tokens = 64;
     d.engine.max_num_seqs = 4;
-    d.patience_ps = US(100); /* chunks: 0 to 74 us, 74 to 148 us */
-    struct request r[2] = {
-        {.prompt_tokens = 160, .output_tokens = 1, .stream = 1},
-        {.arrival_ps = US(120), .prompt_tokens = 15, .output_tokens = 4, .stream = 2},
+    d.patience_ps = US(205); /* chunks: 0 to 74 us, 74 to 148 us, 148 to 222 us */
+    struct request r[4] = {
+        {.prompt_tokens = 224, .output_tokens = 1, .stream = 1},
+        {.arrival_ps = PS_PER_SECOND, .prompt_tokens = 15, .output_tokens = 40, .stream = 2},
+        {.arrival_ps = 2 * PS_PER_SECOND, .prompt_tokens = 40, .output_tokens = 1, .stream = 2},
+        {.arrival_ps = 3 * PS_PER_SECOND, .prompt_tokens = 224, .output_tokens = 1, .stream = 1},
     };
-    struct seen s = run_both(&d, r, 2, NULL);
+    struct seen s = run_both(&d, r, 4, NULL);
     ck_assert_uint_eq(s.records[0].outcome, OUTCOME_CANCELLED);
-    ck_assert_uint_eq(s.records[1].outcome, OUTCOME_COMPLETED);
+    ck_assert_uint_eq(s.records[1].outcome, OUTCOME_CANCELLED);
+    ck_assert_uint_eq(s.hit[2], 32);
+    ck_assert_uint_eq(s.hit[3], 192);
     uint64_t a = key_of(&r[0], 16, 0), b = key_of(&r[1], 16, 0);
     ck_assert_uint_eq(s.told_count, 3);
-    told_is(&s, 0, a, 4, 1); /* the end is counted before it */
-    told_is(&s, 1, a, 8, 2);
-    told_is(&s, 2, b, 1, 3);
+    told_is(&s, 0, b, 1, 3); /* the end is counted before it */
+    told_is(&s, 1, b, 2, 5);
+    told_is(&s, 2, a, 14, 7);
     drive_free(&d);
 }
 END_TEST
@@ -687,6 +713,7 @@ int main(void)
                                   an_arrival_fits_by_its_hit,
                                   a_need_can_shrink,
                                   a_listener_learns_at_outcomes,
+                                  a_listener_learns_of_outputs_at_the_end,
                                   a_listener_learns_at_cancels,
                                   spans_are_steps,
                                   NULL};
