@@ -62,11 +62,12 @@ void fleet_session_over(struct fleet *f, const struct request *request)
     }
 }
 
-static struct router_reading reading_of(const struct replica *r)
+/* kv: the policy wants to know how full it is at t. */
+static struct router_reading reading_of(const struct replica *r, bool kv, int64_t t)
 {
     struct router_reading reading = {.in_flight = replica_in_flight(r), .waiting = r->wait.count};
-    if (r->kv.total != INT64_MAX) {
-        reading.kv_millionths = (int64_t)((int128)r->kv.used * 1000000 / r->kv.total);
+    if (kv && r->kv.total != INT64_MAX) {
+        reading.kv_millionths = (int64_t)((int128)replica_kv_used(r, t) * 1000000 / r->kv.total);
     }
     return reading;
 }
@@ -74,14 +75,11 @@ static struct router_reading reading_of(const struct replica *r)
 void fleet_router_read(struct fleet *f, int64_t t)
 {
     struct router_signals *signals = &f->router_signals;
-    if (f->router->reading != NULL) {
-        fleet_settle(f, t); /* KV grows within spans */
-    }
     router_signals_begin(signals);
     for (uint32_t i = 0; i < f->slot_count; i++) {
         const struct fleet_slot *s = &f->slots[i];
         if (s->state == REPLICA_SERVING || s->state == REPLICA_IDLE) {
-            struct router_reading reading = reading_of(&s->replica);
+            struct router_reading reading = reading_of(&s->replica, f->router->reading != NULL, t);
             router_signals_read(signals, s->pool, i, &reading);
         }
     }

@@ -1,7 +1,8 @@
 /* Which replicas have how much of which prompt cached, as far as they have told: a map from the
  * nodes of the tree of prompts (prefix_chain.h) to the replicas that hold them. A replica tells
  * when a step of its has ended with something to report, as engines publish cache events, so a
- * router never sees what is still being computed. */
+ * router never sees what is still being computed. Whoever holds any of a node holds all of those
+ * before it, as far as they lie before it. */
 #ifndef FLEETSIM_SIM_FLEET_PREFIX_INDEX_H
 #define FLEETSIM_SIM_FLEET_PREFIX_INDEX_H
 

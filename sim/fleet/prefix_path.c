@@ -25,7 +25,8 @@ void prefix_path_fill(struct prefix_path *path, const struct request *request, u
             path->capacity = path->capacity == 0 ? 16 : 2 * path->capacity;
             path->steps = memory_grow(path->steps, path->capacity * sizeof *path->steps);
         }
-        path->steps[path->count++] = (struct prefix_step){.node = chain.key, .blocks = blocks};
+        path->steps[path->count++] =
+            (struct prefix_step){.node = chain.key, .before = part.first, .blocks = blocks};
     }
 }
 
@@ -43,24 +44,14 @@ static bool anyone_holds(const struct prefix_index *index, uint64_t node)
 
 size_t prefix_path_known(const struct prefix_path *path, const struct prefix_index *index)
 {
-    size_t known = 0;
-    while (known < path->count && anyone_holds(index, path->steps[known].node)) {
-        known++;
-    }
-    return known;
-}
-
-uint64_t prefix_path_match(const struct prefix_path *path, const struct prefix_index *index,
-                           uint32_t slot)
-{
-    uint64_t blocks = 0;
-    for (size_t i = 0; i < path->count; i++) {
-        const struct prefix_step *step = &path->steps[i];
-        uint32_t held = prefix_index_blocks(index, step->node, slot);
-        blocks += held < step->blocks ? held : step->blocks;
-        if (held < step->blocks) {
-            break;
+    size_t known = 0, above = path->count;
+    while (known < above) {
+        size_t middle = known + (above - known) / 2;
+        if (anyone_holds(index, path->steps[middle].node)) {
+            known = middle + 1;
+        } else {
+            above = middle;
         }
     }
-    return blocks;
+    return known;
 }

@@ -8,6 +8,7 @@
 
 struct prefix_step {
     uint64_t node;
+    uint32_t before; /* blocks of the prompt in the nodes before it */
     uint32_t blocks; /* of the node that the prompt has */
 };
 
@@ -20,10 +21,14 @@ void prefix_path_free(struct prefix_path *path);
 /* The nodes that other requests could have left cached, from the root; blocks of block_size
  * tokens. */
 void prefix_path_fill(struct prefix_path *path, const struct request *request, uint32_t block_size);
-/* Steps that some replica has told to hold anything of, from the root. */
+/* Steps that some replica has told to hold anything of, from the root. O(log steps) nodes are
+ * looked at: whoever holds one holds all before it. */
 size_t prefix_path_known(const struct prefix_path *path, const struct prefix_index *index);
-/* Blocks from the root on that the replica at slot holds. */
-uint64_t prefix_path_match(const struct prefix_path *path, const struct prefix_index *index,
-                           uint32_t slot);
+/* Blocks of the prompt that a replica has which holds the first `held` ≥ 1 of a step's node: all
+ * before it too. */
+static inline uint64_t prefix_path_match(const struct prefix_step *step, uint32_t held)
+{
+    return (uint64_t)step->before + (held < step->blocks ? held : step->blocks);
+}
 
 #endif

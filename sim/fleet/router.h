@@ -67,12 +67,13 @@ struct router_type {
     void (*over)(void *state, const struct request *request);
     /* How old its loads may be; NULL: it has no such setting. */
     const struct router_signal_config *(*signals)(const void *config);
-    /* A reading of a ready replica that the policy now has, besides load. NULL: it needs load only.
-     */
+    /* A reading of a ready replica that the policy now has; its load is told right after it. NULL:
+     * the policy needs load only. */
     void (*reading)(void *state, uint32_t pool, uint32_t slot,
                     const struct router_reading *reading);
     /* A replica has that many blocks of one node of the tree of prompts cached (prefix_chain.h
-     * names nodes by keys); 0: none any more. NULL: the policy does not care. */
+     * names nodes by keys); 0: none any more. Between two picks it is told of all that has changed:
+     * whoever has any of a node then has all before it. NULL: the policy does not care. */
     void (*cached)(void *state, uint32_t slot, uint64_t key, uint32_t blocks);
 };
 

@@ -179,39 +179,47 @@ static bool better(const struct prefix_aware *r, const struct match *a, const st
     return ranked->dispatched[a->slot] < ranked->dispatched[b->slot];
 }
 
+/* A replica of the pool that holds `held` blocks of a step's node, against the best so far. */
+static bool consider(const struct prefix_aware *r, uint32_t pool, const struct prefix_step *step,
+                     uint32_t slot, uint32_t held, struct match *best)
+{
+    if (held == 0 || r->slot_pool[slot] != pool) {
+        return false;
+    }
+    struct match m = {.slot = slot, .pool = pool};
+    m.tokens = prefix_path_match(step, held) * r->pools[pool].block_size;
+    if (better(r, &m, best)) {
+        *best = m;
+    }
+    return true;
+}
+
 /* The best match in one pool against the best so far. */
 static void match_in_pool(struct prefix_aware *r, const struct request *request, uint32_t pool,
                           struct match *best)
 {
-    uint32_t block_size = r->pools[pool].block_size;
-    prefix_path_fill(&r->path, request, block_size);
-    for (size_t depth = prefix_path_known(&r->path, r->index); depth > 0; depth--) {
+    prefix_path_fill(&r->path, request, r->pools[pool].block_size);
+    bool found = false;
+    for (size_t depth = prefix_path_known(&r->path, r->index); depth > 0 && !found; depth--) {
+        const struct prefix_step *step = &r->path.steps[depth - 1];
         size_t count;
-        const struct prefix_holder *held =
-            prefix_index_holders(r->index, r->path.steps[depth - 1].node, &count);
+        const struct prefix_holder *held = prefix_index_holders(r->index, step->node, &count);
         size_t looked_at = count;
         size_t from = 0;
         if (count > PREFIX_LOOKED_AT) {
             looked_at = PREFIX_LOOKED_AT;
             from = rng_draw(r->key, request->id, 1).a % count;
-        }
-        bool found = false;
-        uint32_t least = router_ranked_first(r->ranked, &pool, 1);
-        for (size_t i = 0; i <= looked_at; i++) {
-            /* The least loaded of all first. */
-            uint32_t slot = i == 0 ? least : held[(from + i - 1) % count].slot;
-            if (slot == ROUTER_NONE || r->slot_pool[slot] != pool) {
-                continue;
-            }
-            struct match m = {.slot = slot, .pool = pool};
-            m.tokens = prefix_path_match(&r->path, r->index, slot) * block_size;
-            found |= i > 0 && m.tokens > 0;
-            if (m.tokens > 0 && better(r, &m, best)) {
-                *best = m;
+            uint32_t least = router_ranked_first(r->ranked, &pool, 1);
+            if (least != ROUTER_NONE) {
+                (void)consider(r, pool, step, least,
+                               prefix_index_blocks(r->index, step->node, least), best);
             }
         }
-        if (found) {
-            return;
+        for (size_t i = from; looked_at > 0; looked_at--) {
+            const struct prefix_holder *holder = &held[i];
+            uint32_t blocks = prefix_index_holds(r->index, holder) ? holder->blocks : 0;
+            found |= consider(r, pool, step, holder->slot, blocks, best);
+            i = i + 1 == count ? 0 : i + 1;
         }
     }
 }

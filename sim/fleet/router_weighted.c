@@ -157,9 +157,11 @@ static void rank(struct weighted *r, uint32_t slot)
     struct pool_trees *trees = &r->trees[k->pool];
     uint64_t missing = (uint64_t)(2 * SCORE_ONE - k->score);
     tournament_set(&trees->score, slot, missing << SENT_BITS | k->sent);
-    uint64_t ready = trees->ready > 0 ? trees->ready : 1;
-    uint64_t age = (uint64_t)((unsigned __int128)k->cold_at * (uint64_t)r->lru / ready);
-    tournament_set(&trees->cold, slot, missing + age);
+    if (r->lru > 0) {
+        uint64_t ready = trees->ready > 0 ? trees->ready : 1;
+        uint64_t age = (uint64_t)((unsigned __int128)k->cold_at * (uint64_t)r->lru / ready);
+        tournament_set(&trees->cold, slot, missing + age);
+    }
 }
 
 static void ready(void *state, uint32_t pool, uint32_t slot, bool is_ready)
@@ -198,8 +200,7 @@ static void reading(void *state, uint32_t pool, uint32_t slot, const struct rout
 {
     (void)pool;
     struct weighted *r = state;
-    r->known[slot].reading = *now;
-    rank(r, slot);
+    r->known[slot].reading = *now; /* its load comes next */
 }
 
 static void cached(void *state, uint32_t slot, uint64_t key, uint32_t blocks)
@@ -229,13 +230,13 @@ static void consider(const struct weighted *r, struct choice *best, uint32_t slo
 static void consider_holders(struct weighted *r, const struct request *request, uint32_t pool,
                              struct choice *best)
 {
-    uint32_t block_size = r->pools[pool].block_size;
+    uint32_t block_size = r->pools[pool].block_size, prompt = request->prompt_tokens;
     size_t looked_at = 0;
     r->searches++;
     for (size_t depth = prefix_path_known(&r->path, r->index); depth > 0; depth--) {
+        const struct prefix_step *step = &r->path.steps[depth - 1];
         size_t count;
-        const struct prefix_holder *held =
-            prefix_index_holders(r->index, r->path.steps[depth - 1].node, &count);
+        const struct prefix_holder *held = prefix_index_holders(r->index, step->node, &count);
         for (size_t i = 0; i < count; i++) {
             struct known *k = &r->known[held[i].slot];
             if (!prefix_index_holds(r->index, &held[i]) || k->pool != pool ||
@@ -246,9 +247,8 @@ static void consider_holders(struct weighted *r, const struct request *request, 
             if (looked_at++ == HOLDERS_LOOKED_AT) {
                 return;
             }
-            uint64_t tokens = prefix_path_match(&r->path, r->index, held[i].slot) * block_size;
-            tokens = tokens < request->prompt_tokens ? tokens : request->prompt_tokens;
-            consider(r, best, held[i].slot, r->affinity * (int64_t)tokens / request->prompt_tokens);
+            uint64_t tokens = prefix_path_match(step, held[i].blocks) * block_size;
+            consider(r, best, held[i].slot, r->affinity * (int64_t)tokens / prompt);
         }
     }
 }

@@ -548,6 +548,7 @@ START_TEST(a_holder_of_many_parts_is_one)
         {10, 0, 500000}, {60, 32, 500000}, {60, 60, 500000}, {10, 0, 400000}};
     for (uint32_t s = 0; s < 4; s++) {
         b.type->reading(b.state, 0, s, &readings[s]);
+        bench_load(&b, 0, s, readings[s].in_flight);
     }
     struct token_hash_pool *pool = token_hashes_pool_create();
     struct request request = {.prompt_tokens = 16 * PARTS + 1, .session = -1};
