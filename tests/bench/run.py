@@ -24,6 +24,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 YARDSTICK = HERE / "yardstick.yaml"
+SESSIONS = HERE / "sessions.yaml"
 REPLICAS, PER_DAY = 273, 15_000_000  # of yardstick.yaml
 DAY_S = 86_400
 AUTOSCALER = ("{policy: target, metric: concurrency, target: 16, min_replicas: 4, "
@@ -301,11 +302,11 @@ def part_floor(bench):
                "{:.2f}")
 
 
-def instructions(bench, sets, output=False):
+def instructions(bench, sets, output=False, scenario=YARDSTICK):
     """(instructions by callgrind, requests) of a run. Without a result file they are the same every
     time; with one, a run that is slow enough saves its finished hours now and then."""
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", bench.fleetsim,
-               "run", YARDSTICK, "--json", "--quiet"]
+               "run", scenario, "--json", "--quiet"]
     command += ["--force", "-o", bench.scratch / "out.h5"] if output else ["--no-output"]
     for item in sets:
         command += ["--set", item]
@@ -341,6 +342,19 @@ def part_instructions(bench):
                    (total + result_file) / requests, "{:,.0f}")
         figure_row(bench, f"instructions.{key}.net", "  per request, net of start-up and file",
                    (total - start) / (requests - few), "{:,.0f}")
+    heading("Instructions (callgrind) per turn of a conversation, start-up included")
+    pool = "fleet.pools[0]"
+    wide = [f"{pool}.autoscaler.replicas=4", f"{pool}.step_time.per_token=10 us",
+            f"{pool}.engine.num_gpu_blocks_override=50000"]
+    cases = [("off", "no cache, 119 in a batch", [f"{pool}.engine.enable_prefix_caching=false"]),
+             ("sticky", "session_sticky, 65 in a batch", []),
+             ("aware", "prefix_aware, 64 in a batch", ["fleet.router.policy=prefix_aware"]),
+             ("weighted", "weighted, 64 in a batch", ["fleet.router.policy=weighted"]),
+             ("wide", "prefix_aware, 200 in a batch", ["fleet.router.policy=prefix_aware", *wide])]
+    for key, label, sets in cases:
+        total, requests = instructions(bench, sets, scenario=SESSIONS)
+        figure_row(bench, f"instructions.sessions.{key}", f"{label}: {requests:,} turns",
+                   total / requests, "{:,.0f}")
 
 
 PARTS = {"hold": part_hold, "runs": part_runs, "steps": part_steps, "growth": part_growth,
