@@ -191,3 +191,64 @@ PY
   fs_run compare small.yaml --quiet --set 'workload[0].slo={ttft: 1 s}' --variant a: --variant b:fleet.router.policy=random
   assert_output_has "cheapest that meets the SLO: no class states an attainment"
 }
+
+roofline() {
+  cat >roofline.yaml <<'YAML'
+name: roofline
+horizon: 10 min
+workload:
+  - name: chat
+    arrivals: {process: poisson, rate: 60 /s}
+    prompt_tokens: {dist: lognormal, mean: 1000, sigma: 0.8}
+    output_tokens: {dist: lognormal, mean: 250, sigma: 0.7}
+    slo: {ttft: 1 s, tpot: 50 ms, attainment: 95 %}
+fleet:
+  pools:
+    - name: main
+      model: llama-3.1-8b
+      gpu: h100-sxm
+      step_time: {model: roofline}
+      autoscaler: {policy: ideal}
+      cold_start: {provision: 60 s}
+YAML
+}
+
+@test "--policies with a capacity that has to be measured: once, and what reacts goes by what it saw" {
+  roofline
+  fs_run compare roofline.yaml --json --policies static,ideal,target,predictive,warm_pool
+  assert_status 0
+  printf '%s\n' "$output" >out.json
+  [ "$(grep -c 'pool main: one replica sustains' <<<"$stderr")" = 1 ]
+  [[ $stderr != *warning* ]]
+  [ "$(json out.json 'all(18 < v["result"]["pools"][0]["capacity"] < 19.5 for v in o["variants"])')" = True ]
+  [ "$(json out.json 'all(v["result"]["gpu_hours"]["ideal"] > 0 for v in o["variants"])')" = True ]
+  [ "$(json out.json '"metric: concurrency" in o["variants"][2]["set"][0]')" = True ]
+  [ "$(json out.json '"capacity: 18" in o["variants"][3]["set"][0]')" = True ]
+  [ "$(json out.json 'all(v["slo_met"] for v in o["variants"])')" = True ]
+}
+
+@test "--peak size: static has the smallest fleet that meets the SLO" {
+  roofline
+  "$FLEETSIM_BIN" size roofline.yaml --json --quiet >size.json
+  fs_run compare roofline.yaml --json --quiet --policies static,target --peak size
+  assert_status 0
+  printf '%s\n' "$output" >out.json
+  n=$(json size.json 'o["replicas"]')
+  [ "$(json out.json 'o["variants"][0]["set"]')" = "['fleet.pools[0].autoscaler={policy: static, replicas: $n}']" ]
+  fs_run compare roofline.yaml --json --quiet --policies static,target
+  printf '%s\n' "$output" >out.json
+  [ "$(json out.json 'o["variants"][0]["set"]')" = "['fleet.pools[0].autoscaler={policy: static, replicas: 5}']" ]
+  [ "$n" -lt 5 ]
+  fs_run compare roofline.yaml --quiet --policies ideal,target --peak size
+  assert_status 64
+  fs_run compare roofline.yaml --quiet --policies static,target --peak largest
+  assert_status 64
+}
+
+@test "what cannot be measured is said, with what to state" {
+  roofline
+  sed -i 's/, attainment: 95 %//' roofline.yaml
+  fs_run check roofline.yaml
+  assert_status 2
+  [[ $stderr == *"cannot be measured: no class that uses it states an slo with an attainment"* ]]
+}

@@ -35,3 +35,19 @@ SCENARIOS=$FLEETSIM_SOURCE_DIR/scenarios
   [ "$(json out.json 'all(v["result"]["gpu_hours"]["floor"] <= v["result"]["gpu_hours"]["billed"] <= v["result"]["gpu_hours"]["peak"] for v in o["variants"])')" = True ]
   [ "$(json out.json 'o["variants"][1]["saving"] > 0.4')" = True ]
 }
+
+@test "levers: together they gain more than the product of each alone" {
+  levers() {
+    "$FLEETSIM_BIN" size "$SCENARIOS/levers/scenario.yaml" --json --quiet "${@:2}" >"$1.json"
+  }
+  fp8='fleet.pools[0].precision={weights: fp8, kv: fp8}'
+  cache=(--set fleet.pools[0].engine.enable_prefix_caching=true --set fleet.router.policy=prefix_aware)
+  seats=(--set fleet.pools[0].engine.max_num_seqs=256
+    --set fleet.pools[0].engine.max_num_batched_tokens=4096)
+  levers base
+  levers seats "${seats[@]}"
+  levers joint --set "$fp8" "${cache[@]}" "${seats[@]}" --set fleet.pools[0].price.usd_per_gpu_hour=2.2
+  [ "$(json base.json 'o["replicas"], round(o["usd_per_mtok_total"], 4)')" = "(72, 0.3404)" ]
+  [ "$(json seats.json 'o["replicas"], round(o["usd_per_mtok_total"], 4)')" = "(63, 0.3002)" ]
+  [ "$(json joint.json 'o["replicas"], round(o["usd_per_mtok_total"], 4)')" = "(12, 0.0414)" ]
+}

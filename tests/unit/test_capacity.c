@@ -1,7 +1,7 @@
 /* The measured capacity of a replica: against M/D/1, and what it must not depend on. */
 #include <math.h>
 
-#include "suite_run.h"
+#include "tests/unit/suite_run.h"
 #include "tests/run_text.h"
 
 /* One request at a time, 100 ms each: M/D/1. */

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Levers on the cost per token: each alone, all together, and all but one. For each the smallest
+fleet that meets the SLO, by `fleetsim size`, and what its tokens cost.
+
+  measure.py [FLEETSIM]        FLEETSIM: the program, `fleetsim` unless given
+"""
+import json
+import math
+import os
+import subprocess
+import sys
+
+SCENARIO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scenario.yaml")
+POOL = "fleet.pools[0]"
+LEVERS = {
+    "8-bit weights and KV": [f"{POOL}.precision={{weights: fp8, kv: fp8}}"],
+    "prefix cache, routed to": [f"{POOL}.engine.enable_prefix_caching=true",
+                                "fleet.router.policy=prefix_aware"],
+    "bigger batches": [f"{POOL}.engine.max_num_seqs=256",
+                       f"{POOL}.engine.max_num_batched_tokens=4096"],
+    "price": [f"{POOL}.price.usd_per_gpu_hour=2.20"],
+}
+
+
+def size(program, names):
+    """(replicas, $ per million tokens) of the smallest fleet with these levers pulled."""
+    command = [program, "size", SCENARIO, "--json", "--quiet"]
+    for name in names:
+        for change in LEVERS[name]:
+            command += ["--set", change]
+    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    return found["replicas"], found["usd_per_mtok_total"]
+
+
+def main():
+    program = sys.argv[1] if len(sys.argv) > 1 else "fleetsim"
+    base = size(program, [])
+    alone = {name: size(program, [name]) for name in LEVERS}
+    joint = size(program, list(LEVERS))
+    but = {name: size(program, [other for other in LEVERS if other != name]) for name in LEVERS}
+    product = math.prod(base[1] / cost for _, cost in alone.values())
+
+    print("| levers | replicas | $ per million tokens | gain |")
+    print("| --- | ---: | ---: | ---: |")
+    print(f"| none | {base[0]} | {base[1]:.4f} | 1 |")
+    for name, (replicas, cost) in alone.items():
+        print(f"| {name} | {replicas} | {cost:.4f} | {base[1] / cost:.2f} |")
+    print(f"| product of these gains | | {base[1] / product:.4f} | {product:.2f} |")
+    print(f"| all, run together | {joint[0]} | {joint[1]:.4f} | {base[1] / joint[1]:.2f} |")
+    print("\n| all but | replicas | $ per million tokens | the lever's gain on top of the others |")
+    print("| --- | ---: | ---: | ---: |")
+    for name, (replicas, cost) in but.items():
+        print(f"| {name} | {replicas} | {cost:.4f} | {cost / joint[1]:.2f} |")
+
+
+if __name__ == "__main__":
+    main()
