@@ -56,22 +56,79 @@ static void event_queue_grow(struct event_queue *q)
 void event_queue_init(struct event_queue *q, uint32_t replicas)
 {
     *q = (struct event_queue){.taken = REPLICA_NONE};
-    tournament_init(&q->steps, replicas);
+    event_queue_resize(q, replicas > 1 ? replicas : 1);
     event_queue_grow(q);
 }
 
 void event_queue_free(struct event_queue *q)
 {
-    tournament_free(&q->steps);
+    rank_tree_free(&q->steps);
+    free(q->far_ps);
     free(q->heap);
     free(q->place);
     free(q->free_handles);
     *q = (struct event_queue){0};
 }
 
+static int64_t step_time(const struct event_queue *q, uint32_t replica)
+{
+    uint64_t key = rank_tree_key_at(&q->steps, replica);
+    return key < q->far                       ? q->epoch_ps + (int64_t)key
+           : key == rank_tree_idle(&q->steps) ? TIME_NEVER
+                                              : q->far_ps[replica];
+}
+
+/* Sets all keys anew from the times in far_ps, which are those of all step events for once. The
+ * epoch is put before the first of them, so that keys reach as far behind it as before it: a later
+ * event may be set to come first. O(replicas), and rare: keys for 1,000 replicas reach five hours,
+ * for a million still 18 seconds. */
+static void epoch_set(struct event_queue *q)
+{
+    int64_t first_ps = TIME_NEVER;
+    for (uint32_t i = 0; i < q->steps.slots; i++) {
+        first_ps = q->far_ps[i] < first_ps ? q->far_ps[i] : first_ps;
+    }
+    int64_t before_ps = (int64_t)(q->far / 2);
+    q->epoch_ps = first_ps > before_ps ? first_ps - before_ps : 0;
+    for (uint32_t i = 0; i < q->steps.slots; i++) {
+        uint64_t since_epoch = (uint64_t)(q->far_ps[i] - q->epoch_ps);
+        rank_tree_set(&q->steps, i,
+                      q->far_ps[i] == TIME_NEVER ? rank_tree_idle(&q->steps)
+                      : since_epoch < q->far     ? since_epoch
+                                                 : q->far);
+    }
+}
+
+static void epoch_move(struct event_queue *q)
+{
+    for (uint32_t i = 0; i < q->steps.slots; i++) {
+        q->far_ps[i] = step_time(q, i);
+    }
+    epoch_set(q);
+}
+
+void event_queue_step_unusual(struct event_queue *q, uint32_t replica, int64_t time_ps)
+{
+    bool none = time_ps == TIME_NEVER;
+    rank_tree_set(&q->steps, replica, none ? rank_tree_idle(&q->steps) : q->far);
+    q->far_ps[replica] = time_ps;
+    if (time_ps < q->epoch_ps) {
+        epoch_move(q);
+    }
+}
+
 void event_queue_resize(struct event_queue *q, uint32_t replicas)
 {
-    tournament_resize(&q->steps, replicas);
+    uint32_t old = q->steps.slots;
+    check(replicas >= old);
+    q->far_ps = memory_grow(q->far_ps, replicas * sizeof *q->far_ps);
+    for (uint32_t i = 0; i < replicas; i++) {
+        q->far_ps[i] = i < old ? step_time(q, i) : TIME_NEVER;
+    }
+    rank_tree_free(&q->steps);
+    rank_tree_init(&q->steps, replicas);
+    q->far = rank_tree_idle(&q->steps) - 1;
+    epoch_set(q);
 }
 
 static inline void heap_put(struct event_queue *q, uint32_t index, const struct event_entry *entry)
@@ -161,22 +218,34 @@ void event_queue_cancel(struct event_queue *q, event_handle handle)
 static inline void clear_taken(struct event_queue *q)
 {
     if (q->taken != REPLICA_NONE) {
-        tournament_set(&q->steps, q->taken, TOURNAMENT_IDLE);
-        q->taken = REPLICA_NONE;
+        event_queue_step(q, q->taken, TIME_NEVER);
     }
+}
+
+/* The time of the first step event, TIME_NEVER when none. */
+static inline int64_t step_first(struct event_queue *q)
+{
+    uint64_t key = rank_tree_key(&q->steps);
+    if (key < q->far) {
+        return q->epoch_ps + (int64_t)key;
+    }
+    if (key == rank_tree_idle(&q->steps)) {
+        return TIME_NEVER;
+    }
+    epoch_move(q); /* whoever is first is known from far away only */
+    return step_time(q, rank_tree_winner(&q->steps));
 }
 
 /* Whether the first event is the champion of the step tree. Between a step and a heap entry the
  * class decides a tie in time: no step is ever in the heap. */
-static inline bool step_is_first(const struct event_queue *q, uint64_t step_time)
+static inline bool step_is_first(const struct event_queue *q, int64_t step_ps)
 {
     if (q->heap_count == 0) {
-        return step_time != TOURNAMENT_IDLE;
+        return step_ps != TIME_NEVER;
     }
     const struct event_entry *top = &q->heap[0];
-    uint64_t top_time = (uint64_t)top->time_ps;
-    return step_time < top_time ||
-           (step_time == top_time && EVENT_STEP < top->order >> ORDER_CLASS_SHIFT);
+    return step_ps < top->time_ps ||
+           (step_ps == top->time_ps && EVENT_STEP < top->order >> ORDER_CLASS_SHIFT);
 }
 
 bool event_queue_pop(struct event_queue *q, struct event *event)
@@ -187,14 +256,14 @@ bool event_queue_pop(struct event_queue *q, struct event *event)
 bool event_queue_pop_before(struct event_queue *q, int64_t limit_ps, struct event *event)
 {
     clear_taken(q);
-    uint64_t step_time = tournament_key(&q->steps);
-    if (step_is_first(q, step_time)) {
-        if ((int64_t)step_time >= limit_ps) {
+    int64_t step_ps = step_first(q);
+    if (step_is_first(q, step_ps)) {
+        if (step_ps >= limit_ps) {
             return false;
         }
-        uint32_t replica = tournament_winner(&q->steps);
+        uint32_t replica = rank_tree_winner(&q->steps);
         *event = (struct event){
-            .time_ps = (int64_t)step_time,
+            .time_ps = step_ps,
             .sequence = replica,
             .class = EVENT_STEP,
             .payload = replica,
@@ -220,9 +289,9 @@ bool event_queue_pop_before(struct event_queue *q, int64_t limit_ps, struct even
 int64_t event_queue_peek_time(struct event_queue *q)
 {
     clear_taken(q);
-    uint64_t step_time = tournament_key(&q->steps);
-    if (step_is_first(q, step_time)) {
-        return (int64_t)step_time;
+    int64_t step_ps = step_first(q);
+    if (step_is_first(q, step_ps)) {
+        return step_ps;
     }
     return q->heap_count > 0 ? q->heap[0].time_ps : TIME_NEVER;
 }

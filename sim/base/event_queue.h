@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/base/tournament.h"
+#include "sim/base/rank_tree.h"
+#include "sim/base/time.h"
 
 /* The order of simultaneous events. */
 enum event_class { EVENT_ARRIVAL, EVENT_CANCEL, EVENT_STEP, EVENT_TIMER };
@@ -26,7 +27,12 @@ typedef uint32_t event_handle; /* 0: none */
 
 struct event_entry;
 struct event_queue {
-    struct tournament steps;
+    /* Step events: a key is the time since an epoch, which moves along with the run. What lies too
+     * far behind it for a key has the key `far`, the greatest but idle, and its time in far_ps. */
+    struct rank_tree steps;
+    int64_t epoch_ps;
+    uint64_t far;
+    int64_t *far_ps;          /* owned; [steps.slots]; set where the key is `far` */
     struct event_entry *heap; /* owned; binary heap, [heap_capacity] */
     uint32_t *place;          /* owned; handle → heap index, UINT32_MAX when free */
     uint32_t *free_handles;   /* owned stack */
@@ -47,13 +53,20 @@ event_handle event_queue_push(struct event_queue *q, int64_t time_ps, enum event
                               uint32_t kind, uint64_t payload);
 /* Removes a pending event. The handle must be live. */
 void event_queue_cancel(struct event_queue *q, event_handle handle);
+/* For event_queue_step: none, or one before the epoch or too far behind it. */
+void event_queue_step_unusual(struct event_queue *q, uint32_t replica, int64_t time_ps);
 /* Sets, moves or (TIME_NEVER) clears the one step event of a replica. */
 static inline void event_queue_step(struct event_queue *q, uint32_t replica, int64_t time_ps)
 {
     /* Every match above a slot is replayed when it is set, so the key that stood too long is gone
      * without a trace. */
     q->taken = q->taken == replica ? UINT32_MAX : q->taken;
-    tournament_set(&q->steps, replica, (uint64_t)time_ps /* TIME_NEVER is idle */);
+    uint64_t since_epoch = (uint64_t)time_ps - (uint64_t)q->epoch_ps; /* before it: enormous */
+    if (since_epoch < q->far) {
+        rank_tree_set(&q->steps, replica, since_epoch);
+    } else {
+        event_queue_step_unusual(q, replica, time_ps);
+    }
 }
 /* Takes the first event; false when none is pending. A step event is cleared from its slot; a heap
  * event's handle dies. */

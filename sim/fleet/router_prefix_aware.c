@@ -13,6 +13,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/rng.h"
+#include "sim/base/tournament.h"
 #include "sim/fleet/prefix_path.h"
 #include "sim/fleet/router.h"
 #include "sim/fleet/router_ranked.h"

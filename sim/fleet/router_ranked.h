@@ -3,16 +3,18 @@
 #ifndef FLEETSIM_SIM_FLEET_ROUTER_RANKED_H
 #define FLEETSIM_SIM_FLEET_ROUTER_RANKED_H
 
-#include "sim/base/tournament.h"
+#include "sim/base/rank_tree.h"
 #include "sim/fleet/router.h"
 
 struct router_ranked {
     uint32_t pool_count, slots;
-    struct tournament *trees; /* owned; [pool_count] */
-    uint64_t *dispatched; /* owned; [slots]: number of the last dispatch to the slot, 0: none yet */
-    uint32_t *load;       /* owned; [slots]: requests in flight */
-    uint64_t dispatches;
-    bool by_load; /* rank by load first; else by the last dispatch alone */
+    struct rank_tree *trees; /* owned; [pool_count] */
+    uint64_t *dispatched;    /* owned; [slots]: rises with the last dispatch to it, 0: none yet */
+    uint32_t *load;          /* owned; [slots]: requests in flight */
+    uint64_t newest;         /* the greatest one of dispatched */
+    uint32_t order_bits;     /* of a rank, that hold dispatched */
+    uint64_t load_end;       /* loads below this can be ranked */
+    bool by_load;            /* rank by load first; else by the last dispatch alone */
 };
 
 struct router_ranked *router_ranked_create(const struct router_env *env, bool by_load);

@@ -288,6 +288,37 @@ START_TEST(growing_keeps_pending_events)
 }
 END_TEST
 
+/* Steps too far apart for keys: with 4,096 replicas those reach 75 minutes. */
+START_TEST(steps_beyond_the_reach_of_keys)
+{
+    enum { MANY = 4096, SHOWN = 400 };
+    struct event_queue q;
+    struct event event;
+    event_queue_init(&q, MANY);
+    for (uint32_t i = 0; i < SHOWN; i++) { /* two of each: up to 100 days, down to now */
+        int64_t days = (int64_t)(rng_draw(7, i / 2, 0).a % (100 * 86400));
+        event_queue_step(&q, MANY - 1 - i, days * (i % 4 < 2 ? PS_PER_SECOND : 1));
+    }
+    event_queue_step(&q, MANY - 1, TIME_NEVER);
+    int64_t last_ps = -1;
+    uint64_t last = 0;
+    for (uint32_t i = 1; i < SHOWN; i++) {
+        ck_assert(event_queue_pop(&q, &event));
+        ck_assert(event.time_ps > last_ps || (event.time_ps == last_ps && event.payload > last));
+        uint32_t drawn = (uint32_t)(MANY - 1 - event.payload);
+        int64_t days = (int64_t)(rng_draw(7, drawn / 2, 0).a % (100 * 86400));
+        ck_assert_int_eq(event.time_ps, days * (drawn % 4 < 2 ? PS_PER_SECOND : 1));
+        last_ps = event.time_ps;
+        last = event.payload;
+        if (i == SHOWN / 2) {
+            event_queue_resize(&q, 2 * MANY); /* with one popped and not set again */
+        }
+    }
+    ck_assert(!event_queue_pop(&q, &event));
+    event_queue_free(&q);
+}
+END_TEST
+
 static void cancel_twice(void *arg)
 {
     struct event_queue *q = arg;
@@ -326,6 +357,7 @@ int main(void)
                                   cancelled_events_do_not_move_the_clock,
                                   idle_timers_change_nothing,
                                   growing_keeps_pending_events,
+                                  steps_beyond_the_reach_of_keys,
                                   misuse_is_a_fault,
                                   NULL};
     return suite_run("event_queue", tests, 60);
