@@ -115,10 +115,12 @@ struct obs {
 };
 
 /* A receiver. */
+typedef void obs_take(void *self, const struct obs *obs);
 struct obs_sink {
-    void (*take)(void *self, const struct obs *obs);
+    obs_take *take;
     void *self;
-    uint32_t kinds; /* bit 1 << obs_kind: what it wants to see; 0: everything */
+    uint32_t kinds;           /* bit 1 << obs_kind: what it wants to see; 0: everything */
+    obs_take *const *by_kind; /* [OBS_KIND_COUNT]; not NULL: what take comes to for each kind */
 };
 
 static inline void obs_emit(const struct obs_sink *sink, const struct obs *obs)
@@ -127,10 +129,14 @@ static inline void obs_emit(const struct obs_sink *sink, const struct obs *obs)
 }
 
 /* Receivers sorted by what they want, so that emitting asks nobody. */
-enum { OBS_SINKS_MAX = 8 };
+enum { OBS_SINKS_MAX = 15 };
+struct obs_outlet {
+    obs_take *take;
+    void *self;
+};
 struct obs_fan {
     /* In the order given; behind the last one a take of NULL. */
-    struct obs_sink sinks[OBS_KIND_COUNT][OBS_SINKS_MAX + 1];
+    struct obs_outlet outlets[OBS_KIND_COUNT][OBS_SINKS_MAX + 1];
 };
 
 /* One more receiver, behind the others. */
@@ -138,13 +144,14 @@ static inline void obs_fan_add(struct obs_fan *fan, const struct obs_sink *sink)
 {
     for (int kind = 0; kind < OBS_KIND_COUNT; kind++) {
         if (sink->kinds == 0 || (sink->kinds >> kind & 1) != 0) {
-            struct obs_sink *end = fan->sinks[kind];
+            struct obs_outlet *end = fan->outlets[kind];
             while (end->take != NULL) {
                 end++;
             }
-            check(end < &fan->sinks[kind][OBS_SINKS_MAX]);
-            *end = *sink;
-            end[1] = (struct obs_sink){.take = NULL};
+            check(end < &fan->outlets[kind][OBS_SINKS_MAX]);
+            obs_take *take = sink->by_kind != NULL ? sink->by_kind[kind] : sink->take;
+            *end = (struct obs_outlet){take, sink->self};
+            end[1] = (struct obs_outlet){.take = NULL};
         }
     }
 }
@@ -152,7 +159,7 @@ static inline void obs_fan_add(struct obs_fan *fan, const struct obs_sink *sink)
 static inline void obs_fan_init(struct obs_fan *fan, const struct obs_sink *sinks, size_t count)
 {
     for (int kind = 0; kind < OBS_KIND_COUNT; kind++) {
-        fan->sinks[kind][0] = (struct obs_sink){.take = NULL};
+        fan->outlets[kind][0] = (struct obs_outlet){.take = NULL};
     }
     for (size_t i = 0; i < count; i++) {
         obs_fan_add(fan, &sinks[i]);
@@ -162,8 +169,8 @@ static inline void obs_fan_init(struct obs_fan *fan, const struct obs_sink *sink
 /* To every receiver that wants it, in order. */
 static inline void obs_fan_emit(const struct obs_fan *fan, const struct obs *obs)
 {
-    for (const struct obs_sink *sink = fan->sinks[obs->kind]; sink->take != NULL; sink++) {
-        obs_emit(sink, obs);
+    for (const struct obs_outlet *o = fan->outlets[obs->kind]; o->take != NULL; o++) {
+        o->take(o->self, obs);
     }
 }
 

@@ -244,8 +244,9 @@ static inline void order_check(struct metrics_ledger *ledger, int64_t t, int64_t
     ledger->last_ps = t;
 }
 
-static void take_arrival(struct metrics *m, const struct obs *obs)
+static void take_arrival(void *self, const struct obs *obs)
 {
+    struct metrics *m = self;
     const struct request *request = obs->u.request;
     int64_t t = obs->time_ps;
     uint32_t pool = pool_index(m, obs->pool);
@@ -284,8 +285,9 @@ void metrics_route(struct metrics *m, uint32_t pool, const struct request *reque
     to->ahead += is_ahead(m, t);
 }
 
-static void take_admit(struct metrics *m, const struct obs *obs)
+static void take_admit(void *self, const struct obs *obs)
 {
+    struct metrics *m = self;
     const struct request_record *record = obs->u.record;
     bool counted = request_counted(m, &record->request);
     const struct metrics_segment *segment = metrics_segment_at(m, obs->time_ps);
@@ -316,8 +318,9 @@ static void file_found(struct metrics_found *found, const struct obs_prefix *pre
     }
 }
 
-static void take_prefix(struct metrics *m, const struct obs *obs)
+static void take_prefix(void *self, const struct obs *obs)
 {
+    struct metrics *m = self;
     const struct obs_prefix *prefix = obs->u.prefix;
     const struct request *request = &prefix->record->request;
     bool counted = request_counted(m, request);
@@ -332,8 +335,9 @@ static void take_prefix(struct metrics *m, const struct obs *obs)
     }
 }
 
-static void take_first_token(struct metrics *m, const struct obs *obs)
+static void take_first_token(void *self, const struct obs *obs)
 {
+    struct metrics *m = self;
     const struct request_record *record = obs->u.record;
     const struct metrics_segment *segment = metrics_segment_at(m, obs->time_ps);
     uint32_t pool = served_pool(m, obs);
@@ -349,16 +353,18 @@ static void take_first_token(struct metrics *m, const struct obs *obs)
     }
 }
 
-static void take_gap(struct metrics *m, const struct obs *obs)
+static void take_gap(void *self, const struct obs *obs)
 {
+    struct metrics *m = self;
     const struct metrics_segment *segment = metrics_segment_at(m, obs->time_ps);
     uint32_t pool = served_pool(m, obs);
     segment->cells[pool].output++;
     histogram_add(&segment->sets[pool].itl, obs->u.gap_ps);
 }
 
-static void take_preempt(struct metrics *m, const struct obs *obs)
+static void take_preempt(void *self, const struct obs *obs)
 {
+    struct metrics *m = self;
     const struct request *request = &obs->u.record->request;
     bool counted = request_counted(m, request);
     struct metrics_cell *cells = counted ? metrics_segment_at(m, obs->time_ps)->cells : m->outside;
@@ -466,8 +472,9 @@ static void class_end(struct metrics *m, const struct metrics_segment *segment, 
     work->output += record->emitted_tokens;
 }
 
-static void take_end(struct metrics *m, const struct obs *obs)
+static void take_end(void *self, const struct obs *obs)
 {
+    struct metrics *m = self;
     const struct request_record *record = obs->u.record;
     int64_t t = obs->time_ps;
     uint32_t pool = pool_index(m, record->pool);
@@ -602,8 +609,9 @@ static __attribute__((noinline)) void take_straddling(struct metrics *m, uint32_
     }
 }
 
-static void take_steps(struct metrics *m, const struct obs *obs)
+static void take_steps(void *self, const struct obs *obs)
 {
+    struct metrics *m = self;
     const struct obs_steps *s = obs->u.steps;
     uint32_t pool = served_pool(m, obs);
     debug_check(s->count >= 1 && s->end_ps >= s->start_ps);
@@ -618,8 +626,9 @@ static void take_steps(struct metrics *m, const struct obs *obs)
 /* --- samples ------------------------------------------------------------------------------------
  */
 
-static void take_gauge(struct metrics *m, const struct obs *obs)
+static void take_gauge(void *self, const struct obs *obs)
 {
+    struct metrics *m = self;
     const struct obs_gauge *g = obs->u.gauge;
     check(obs->pool < m->pool_count);
     struct metrics_cell *cell = &metrics_segment_at(m, obs->time_ps)->cells[obs->pool];
@@ -637,8 +646,8 @@ static void take_gauge(struct metrics *m, const struct obs *obs)
     }
 }
 
-/* By kind; a jump instead of a switch keeps each one's frame small. */
-static void (*const takers[])(struct metrics *m, const struct obs *obs) = {
+/* By kind: a fan calls each directly. */
+static obs_take *const takers[OBS_KIND_COUNT] = {
     [OBS_ARRIVAL] = take_arrival,
     [OBS_ADMIT] = take_admit,
     [OBS_FIRST_TOKEN] = take_first_token,
@@ -660,7 +669,7 @@ static void metrics_take(void *self, const struct obs *obs)
 
 struct obs_sink metrics_sink(struct metrics *m)
 {
-    return (struct obs_sink){.take = metrics_take, .self = m};
+    return (struct obs_sink){.take = metrics_take, .self = m, .by_kind = takers};
 }
 
 /* --- edges --------------------------------------------------------------------------------------

@@ -158,9 +158,9 @@ static inline const struct metrics_segment *metrics_segment_at(const struct metr
     return &m->next;
 }
 
-/* Observations of replicas and decisions (metrics_replicas.c). */
-void metrics_replicas_take(struct metrics *m, const struct obs *obs);
-void metrics_replicas_scale(struct metrics *m, const struct obs *obs);
+/* Observations of replicas and decisions, self being the metrics (metrics_replicas.c). */
+void metrics_replicas_take(void *self, const struct obs *obs);
+void metrics_replicas_scale(void *self, const struct obs *obs);
 /* Largest replica counts of a pool, and of the fleet, since the segment of these cells began. */
 void metrics_replicas_maxima(const struct metrics *m, struct metrics_cell *cells, uint32_t pool);
 /* The billing surplus of a launch held for held_ps: increments and minimum. */

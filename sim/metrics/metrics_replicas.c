@@ -78,8 +78,9 @@ void metrics_replicas_maxima(const struct metrics *m, struct metrics_cell *cells
     fleet->ready_max = all_ready > fleet->ready_max ? all_ready : fleet->ready_max;
 }
 
-void metrics_replicas_take(struct metrics *m, const struct obs *obs)
+void metrics_replicas_take(void *self, const struct obs *obs)
 {
+    struct metrics *m = self;
     const struct obs_state *s = obs->u.state;
     int64_t t = obs->time_ps;
     uint32_t pool = obs->pool;
@@ -91,6 +92,9 @@ void metrics_replicas_take(struct metrics *m, const struct obs *obs)
     live->state_acc[s->from] += t;
     live->state_count[s->to]++;
     live->state_acc[s->to] -= t;
+    if (ready_change(s->from) && ready_change(s->to) && segment == &m->current) {
+        return; /* as most are: between serving and idle no count of replicas changes */
+    }
     m->fleet_held += held_change(s->to) - held_change(s->from);
     m->fleet_ready += ready_change(s->to) - ready_change(s->from);
     metrics_replicas_maxima(m, segment->cells, pool);
@@ -102,8 +106,9 @@ void metrics_replicas_take(struct metrics *m, const struct obs *obs)
     }
 }
 
-void metrics_replicas_scale(struct metrics *m, const struct obs *obs)
+void metrics_replicas_scale(void *self, const struct obs *obs)
 {
+    struct metrics *m = self;
     const struct obs_scale *s = obs->u.scale;
     check(obs->pool < m->pool_count);
     if (m->scale_count == m->scale_capacity) { /* allocates: amortised */

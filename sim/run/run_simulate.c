@@ -50,32 +50,38 @@ enum {
                    1 << OBS_REPLICA | 1 << OBS_SCALE
 };
 
-static void digest_take(void *self, const struct obs *obs)
+static void digest_record(void *self, const struct obs *obs)
 {
-    struct digest *d = self;
-    switch (obs->kind) {
-    case OBS_ADMIT:
-    case OBS_FIRST_TOKEN:
-        digest_event(d, obs->kind, obs->time_ps, obs->u.record->request.id, obs->replica);
-        break;
-    case OBS_PREEMPT:
-        digest_event(d, obs->kind, obs->time_ps, obs->u.record->request.id,
-                     obs->u.record->emitted_tokens);
-        break;
-    case OBS_END:
-        digest_event(d, obs->kind, obs->time_ps, obs->u.record->request.id,
-                     obs->u.record->outcome + 16 * (uint64_t)obs->u.record->emitted_tokens);
-        break;
-    case OBS_REPLICA:
-        digest_event(d, obs->kind, obs->time_ps, obs->replica, obs->u.state->to);
-        break;
-    case OBS_SCALE:
-        digest_event(d, obs->kind, obs->time_ps, obs->pool, obs->u.scale->target);
-        break;
-    default: /* not among DIGEST_KINDS; steps are reported when a span is settled: no event */
-        break;
-    }
+    digest_event(self, obs->kind, obs->time_ps, obs->u.record->request.id, obs->replica);
 }
+
+static void digest_preempt(void *self, const struct obs *obs)
+{
+    digest_event(self, obs->kind, obs->time_ps, obs->u.record->request.id,
+                 obs->u.record->emitted_tokens);
+}
+
+static void digest_end(void *self, const struct obs *obs)
+{
+    digest_event(self, obs->kind, obs->time_ps, obs->u.record->request.id,
+                 obs->u.record->outcome + 16 * (uint64_t)obs->u.record->emitted_tokens);
+}
+
+static void digest_replica(void *self, const struct obs *obs)
+{
+    digest_event(self, obs->kind, obs->time_ps, obs->replica, obs->u.state->to);
+}
+
+static void digest_scale(void *self, const struct obs *obs)
+{
+    digest_event(self, obs->kind, obs->time_ps, obs->pool, obs->u.scale->target);
+}
+
+/* Steps are not among them: they are reported when a span is settled, which is no event. */
+static obs_take *const digest_takers[OBS_KIND_COUNT] = {
+    [OBS_ADMIT] = digest_record, [OBS_FIRST_TOKEN] = digest_record, [OBS_PREEMPT] = digest_preempt,
+    [OBS_END] = digest_end,      [OBS_REPLICA] = digest_replica,    [OBS_SCALE] = digest_scale,
+};
 
 static void report_progress(struct loop *loop, double wall_s, bool finished)
 {
@@ -410,8 +416,9 @@ bool run_simulate(struct run *run, const struct run_options *options, struct err
     run->metrics = metrics_make(run);
     run_plan_publish(run);
     digest_init(&run->digest);
-    struct obs_sink sinks[6] = {metrics_sink(run->metrics),
-                                {.take = digest_take, .self = &run->digest, .kinds = DIGEST_KINDS}};
+    struct obs_sink sinks[6] = {
+        metrics_sink(run->metrics),
+        {.by_kind = digest_takers, .self = &run->digest, .kinds = DIGEST_KINDS}};
     size_t sink_count = 2;
     if (rows.wanted) {
         sinks[sink_count++] = request_log_sink(&rows.log);
