@@ -55,6 +55,11 @@ void fleet_pool_free(struct fleet_pool *pool)
     signals_free(&pool->signals);
 }
 
+static bool is_ready(const struct fleet_slot *s)
+{
+    return s->state == REPLICA_SERVING || s->state == REPLICA_IDLE;
+}
+
 static void count_state(struct fleet_pool *pool, enum replica_state state, int32_t by)
 {
     switch (state) {
@@ -84,16 +89,15 @@ static void set_state(struct fleet *f, uint32_t slot, enum replica_state to, int
                       .replica = s->launch,
                       .time_ps = t,
                       .u.state = &change};
-    count_state(&f->pools[s->pool], s->state, -1);
-    count_state(&f->pools[s->pool], to, +1);
+    bool stays_ready = is_ready(s);
     s->state = to;
+    stays_ready &= is_ready(s);
+    if (!stays_ready) {
+        count_state(&f->pools[s->pool], change.from, -1);
+        count_state(&f->pools[s->pool], to, +1);
+    }
     s->since_ps = t;
     obs_fan_emit(&f->fan, &obs);
-}
-
-static bool is_ready(const struct fleet_slot *s)
-{
-    return s->state == REPLICA_SERVING || s->state == REPLICA_IDLE;
 }
 
 static bool is_starting(const struct fleet_slot *s)
@@ -393,27 +397,14 @@ void fleet_slot_refused(struct fleet *f, uint32_t slot)
     router_signals_refused(&f->router_signals, s->pool, slot, s->load);
 }
 
-void fleet_slot_changed(struct fleet *f, uint32_t slot, int64_t t)
+void fleet_slot_moved(struct fleet *f, uint32_t slot, int64_t t)
 {
-    struct fleet_slot *s = &f->slots[slot];
-    struct replica *r = &s->replica;
-    uint32_t load = replica_in_flight(r);
-    if (r->next_ps != s->event_ps) {
-        s->event_ps = r->next_ps;
-        event_queue_step(f->queue, slot, r->next_ps);
-    }
-    if (s->state == REPLICA_DRAINING) {
-        if (load == 0 && !r->running) {
-            slot_release(f, slot, t);
-        }
-        return;
-    }
-    if (r->running != (s->state == REPLICA_SERVING)) {
+    const struct fleet_slot *s = &f->slots[slot];
+    const struct replica *r = &s->replica;
+    if (s->state != REPLICA_DRAINING) {
         set_state(f, slot, r->running ? REPLICA_SERVING : REPLICA_IDLE, t);
-    }
-    if (load != s->load) {
-        s->load = load;
-        router_signals_load(&f->router_signals, s->pool, slot, load);
+    } else if (replica_in_flight(r) == 0 && !r->running) {
+        slot_release(f, slot, t);
     }
 }
 

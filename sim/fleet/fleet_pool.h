@@ -104,8 +104,26 @@ uint32_t fleet_router_pick(struct fleet *f, const struct request *request, const
                            uint32_t pool_count);
 /* Reads the loads of all replicas for it. */
 void fleet_router_read(struct fleet *f, int64_t t);
-/* After anything that may have changed a replica: its step event, its load at the router, its
- * state. */
-void fleet_slot_changed(struct fleet *f, uint32_t slot, int64_t t);
+/* For fleet_slot_changed: a replica began or ceased to run, or is draining. */
+void fleet_slot_moved(struct fleet *f, uint32_t slot, int64_t t);
+/* After anything that may have changed a replica: its step event, its state, its load at the
+ * router. */
+static inline void fleet_slot_changed(struct fleet *f, uint32_t slot, int64_t t)
+{
+    struct fleet_slot *s = &f->slots[slot];
+    const struct replica *r = &s->replica;
+    if (r->next_ps != s->event_ps) {
+        s->event_ps = r->next_ps;
+        event_queue_step(f->queue, slot, r->next_ps);
+    }
+    if (s->state != (r->running ? REPLICA_SERVING : REPLICA_IDLE)) {
+        fleet_slot_moved(f, slot, t);
+    }
+    uint32_t load = replica_in_flight(r);
+    if (load != s->load && (s->state == REPLICA_SERVING || s->state == REPLICA_IDLE)) {
+        s->load = load;
+        router_signals_load(&f->router_signals, s->pool, slot, load);
+    }
+}
 
 #endif
