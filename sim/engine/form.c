@@ -251,6 +251,9 @@ static void form_admissions(struct replica *r, int64_t t, uint32_t budget)
     struct sequence_list *central = r->draining ? NULL : r->engine->central;
     struct prefix_match match;
     r->head_may_grow = false;
+    if (r->wait.count == 0 && (central == NULL || central->count == 0)) {
+        return; /* as mostly */
+    }
     while (budget > 0 && r->run.count < r->engine->max_num_seqs) {
         struct sequence_list *queue = r->wait.count > 0 ? &r->wait : central;
         if (queue == NULL || queue->count == 0) {

@@ -68,6 +68,10 @@ static struct sequence *at(const struct replica *r, uint32_t index)
 
 static int64_t law_time(const struct step_law *law, uint32_t n)
 {
+    if (n == 1) {
+        check(law->base_ps > 0);
+        return law->base_ps;
+    }
     int64_t linear, ramp, sum;
     int64_t pairs = (int64_t)((uint64_t)n * (n - 1) >> 1);
     bool overflow = __builtin_mul_overflow(law->base_ps, (int64_t)n, &linear);
@@ -396,11 +400,12 @@ static void laws_set(struct replica *r)
     r->work_ps = model->type->work ? model->type->work(model->model, &r->batch) : -1;
     bool mixed = r->batch.prefills > 0 && r->batch.decodes > 0;
     if (mixed) {
-        struct step_batch alone = {.decodes = r->batch.decodes,
-                                   .decode_kv = r->batch.decode_kv,
-                                   .decode_growing = r->batch.decode_growing,
-                                   .decode_window_kv = r->batch.decode_window_kv};
-        model->type->law(model->model, &alone, &r->decode_law);
+        struct step_batch *alone = &r->decode_batch; /* what prefills add to it stays zero */
+        alone->decodes = r->batch.decodes;
+        alone->decode_kv = r->batch.decode_kv;
+        alone->decode_growing = r->batch.decode_growing;
+        alone->decode_window_kv = r->batch.decode_window_kv;
+        model->type->law(model->model, alone, &r->decode_law);
         if (r->decode_law.valid_n < r->law.valid_n) {
             r->law.valid_n = r->decode_law.valid_n;
         }

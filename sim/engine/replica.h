@@ -44,6 +44,7 @@ struct replica {
     struct step_law decode_law; /* of its decodes alone (only with both kinds): splits the cost */
     int64_t work_ps;            /* per iteration, see obs_steps.work_ps; -1: the step itself */
     struct step_batch batch;    /* composition at the origin */
+    struct step_batch decode_batch; /* of its decodes alone (only with both kinds) */
 
     /* Running sequences in order of admission: decodes first, then those still prefilling. */
     struct sequence_list run;
