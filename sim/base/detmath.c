@@ -126,89 +126,65 @@ void detmath_exp_pair(double x[2])
     x[1] = exp_join(y[1], k[1]);
 }
 
-/* Numerator and denominator of degree 7, low order first. */
-static pair ratio7(pair x, const double *p, const double *q)
+/* Two polynomials of degree 7 in x, low order first: numerator in one lane, denominator in the
+ * other. Returns their ratio. */
+static double ratio7(double x, const pair *coefficients)
 {
-    pair top = {p[7], p[7]}, bottom = {q[7], q[7]};
+    pair both = coefficients[7];
     for (int i = 6; i >= 0; i--) {
-        top = top * x + p[i];
-        bottom = bottom * x + q[i];
+        both = both * x + coefficients[i];
     }
-    return top / bottom;
+    return both[0] / both[1];
 }
 
 /* M. J. Wichura, "Algorithm AS 241: The Percentage Points of the Normal Distribution", Applied
- * Statistics 37 (1988) 477-484, routine PPND16. */
-static const double AS241_A[8] = {3.3871328727963666080e0,  1.3314166789178437745e+2,
-                                  1.9715909503065514427e+3, 1.3731693765509461125e+4,
-                                  4.5921953931549871457e+4, 6.7265770927008700853e+4,
-                                  3.3430575583588128105e+4, 2.5090809287301226727e+3};
-static const double AS241_B[8] = {1.0,
-                                  4.2313330701600911252e+1,
-                                  6.8718700749205790830e+2,
-                                  5.3941960214247511077e+3,
-                                  2.1213794301586595867e+4,
-                                  3.9307895800092710610e+4,
-                                  2.8729085735721942674e+4,
-                                  5.2264952788528545610e+3};
-static const double AS241_C[8] = {1.42343711074968357734e0,  4.63033784615654529590e0,
-                                  5.76949722146069140550e0,  3.64784832476320460504e0,
-                                  1.27045825245236838258e0,  2.41780725177450611770e-1,
-                                  2.27238449892691845833e-2, 7.74545014278341407640e-4};
-static const double AS241_D[8] = {1.0,
-                                  2.05319162663775882187e0,
-                                  1.67638483018380384940e0,
-                                  6.89767334985100004550e-1,
-                                  1.48103976427480074590e-1,
-                                  1.51986665636164571966e-2,
-                                  5.47593808499534494600e-4,
-                                  1.05075007164441684324e-9};
-static const double AS241_E[8] = {6.65790464350110377720e0,  5.46378491116411436990e0,
-                                  1.78482653991729133580e0,  2.96560571828504891230e-1,
-                                  2.65321895265761230930e-2, 1.24266094738807843860e-3,
-                                  2.71155556874348757815e-5, 2.01033439929228813265e-7};
-static const double AS241_F[8] = {1.0,
-                                  5.99832206555887937690e-1,
-                                  1.36929880922735805310e-1,
-                                  1.48753612908506148525e-2,
-                                  7.86869131145613259100e-4,
-                                  1.84631831751005468180e-5,
-                                  1.42151175831644588870e-7,
-                                  2.04426310338993978564e-15};
+ * Statistics 37 (1988) 477-484, routine PPND16: its a and b, c and d, e and f. */
+static const pair AS241_CENTRE[8] = {{3.3871328727963666080e0, 1.0},
+                                     {1.3314166789178437745e+2, 4.2313330701600911252e+1},
+                                     {1.9715909503065514427e+3, 6.8718700749205790830e+2},
+                                     {1.3731693765509461125e+4, 5.3941960214247511077e+3},
+                                     {4.5921953931549871457e+4, 2.1213794301586595867e+4},
+                                     {6.7265770927008700853e+4, 3.9307895800092710610e+4},
+                                     {3.3430575583588128105e+4, 2.8729085735721942674e+4},
+                                     {2.5090809287301226727e+3, 5.2264952788528545610e+3}};
+static const pair AS241_TAIL[8] = {{1.42343711074968357734e0, 1.0},
+                                   {4.63033784615654529590e0, 2.05319162663775882187e0},
+                                   {5.76949722146069140550e0, 1.67638483018380384940e0},
+                                   {3.64784832476320460504e0, 6.89767334985100004550e-1},
+                                   {1.27045825245236838258e0, 1.48103976427480074590e-1},
+                                   {2.41780725177450611770e-1, 1.51986665636164571966e-2},
+                                   {2.27238449892691845833e-2, 5.47593808499534494600e-4},
+                                   {7.74545014278341407640e-4, 1.05075007164441684324e-9}};
+static const pair AS241_FAR_TAIL[8] = {{6.65790464350110377720e0, 1.0},
+                                       {5.46378491116411436990e0, 5.99832206555887937690e-1},
+                                       {1.78482653991729133580e0, 1.36929880922735805310e-1},
+                                       {2.96560571828504891230e-1, 1.48753612908506148525e-2},
+                                       {2.65321895265761230930e-2, 7.86869131145613259100e-4},
+                                       {1.24266094738807843860e-3, 1.84631831751005468180e-5},
+                                       {2.71155556874348757815e-5, 1.42151175831644588870e-7},
+                                       {2.01033439929228813265e-7, 2.04426310338993978564e-15}};
 
-/* Of q = p − ½, |q| ≤ QUANTILE_CENTRE. */
-static const double QUANTILE_CENTRE = 0.425;
-static pair quantile_centre(pair q)
+static inline double normal_quantile(double p)
 {
-    return q * ratio7(0.180625 - q * q, AS241_A, AS241_B);
+    check(p > 0 && p < 1);
+    double q = p - 0.5;
+    if (q >= -0.425 && q <= 0.425) {
+        return q * ratio7(0.180625 - q * q, AS241_CENTRE);
+    }
+    double r = sqrt(-detmath_log(q < 0 ? p : 1.0 - p));
+    double x = r <= 5.0 ? ratio7(r - 1.6, AS241_TAIL) : ratio7(r - 5.0, AS241_FAR_TAIL);
+    return q < 0 ? -x : x;
 }
 
 double detmath_normal_quantile(double p)
 {
-    check(p > 0 && p < 1);
-    double q = p - 0.5;
-    if (q >= -QUANTILE_CENTRE && q <= QUANTILE_CENTRE) {
-        return quantile_centre((pair){q, q})[0];
-    }
-    double r = sqrt(-detmath_log(q < 0 ? p : 1.0 - p));
-    double t = r <= 5.0 ? r - 1.6 : r - 5.0;
-    double x = (r <= 5.0 ? ratio7((pair){t, t}, AS241_C, AS241_D)
-                         : ratio7((pair){t, t}, AS241_E, AS241_F))[0];
-    return q < 0 ? -x : x;
+    return normal_quantile(p);
 }
 
 void detmath_normal_quantile_pair(double p[2])
 {
-    for (int i = 0; i < 2; i++) {
-        if (!(p[i] - 0.5 >= -QUANTILE_CENTRE && p[i] - 0.5 <= QUANTILE_CENTRE)) {
-            p[0] = detmath_normal_quantile(p[0]);
-            p[1] = detmath_normal_quantile(p[1]);
-            return;
-        }
-    }
-    pair x = quantile_centre((pair){p[0] - 0.5, p[1] - 0.5});
-    p[0] = x[0];
-    p[1] = x[1];
+    p[0] = normal_quantile(p[0]);
+    p[1] = normal_quantile(p[1]);
 }
 
 double detmath_cos_turns(double x)
