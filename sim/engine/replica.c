@@ -362,9 +362,13 @@ static bool complete(struct replica *r, int64_t t)
         r->outcomes[count++] = (struct outcome_entry){at(r, index)->record.request.id, index};
     }
     uint32_t index = r->prefill_head;
-    while (index != SEQUENCE_NONE && at(r, index)->stored == at(r, index)->target) {
-        r->outcomes[count++] = (struct outcome_entry){at(r, index)->record.request.id, index};
-        index = at(r, index)->next;
+    while (index != SEQUENCE_NONE) {
+        const struct sequence *s = at(r, index);
+        if (s->stored != s->target) {
+            break;
+        }
+        r->outcomes[count++] = (struct outcome_entry){s->record.request.id, index};
+        index = s->next;
     }
     r->prefill_head = index;
     if (count > 1) {

@@ -217,12 +217,12 @@ void fleet_cancel(struct fleet *f, uint32_t sequence, int64_t t)
 void fleet_step(struct fleet *f, uint32_t slot, int64_t t)
 {
     struct fleet_slot *s = &f->slots[slot];
-    struct fleet_pool *pool = &f->pools[s->pool];
+    const struct sequence_list *central = s->replica.engine->central;
+    uint32_t queued = central != NULL ? central->count : 0;
     f->totals.events++;
-    uint32_t queued = pool->queue.count;
     replica_step(&s->replica, t);
     fleet_slot_changed(f, slot, t);
-    if (pool->queue.count > 0 && pool->queue.count < queued) {
+    if (central != NULL && central->count > 0 && central->count < queued) {
         fleet_pool_offer(f, s->pool, slot, t);
     }
 }

@@ -109,8 +109,9 @@ static int by_order(const void *a_, const void *b_)
 }
 
 /* Orders are used up: the same sequence of slots from 1 on. Allocates, and takes O(slots · log
- * slots) once in more than 200 dispatches for each slot. */
-static void orders_renew(struct router_ranked *r)
+ * slots) once in more than 200 dispatches for each slot. Kept out of router_ranked_sent, which then
+ * has nothing to save on the stack. */
+static __attribute__((noinline)) void orders_renew(struct router_ranked *r)
 {
     struct order_entry *entries = memory_alloc(r->slots * sizeof *entries);
     uint32_t count = 0;
@@ -138,6 +139,10 @@ static void orders_renew(struct router_ranked *r)
  * first. */
 static uint32_t best_pool(const struct router_ranked *r, const uint32_t *pools, uint32_t pool_count)
 {
+    if (pool_count == 1) { /* as mostly */
+        const struct rank_tree *tree = &r->trees[pools[0]];
+        return rank_tree_key(tree) < rank_tree_idle(tree) ? pools[0] : UINT32_MAX;
+    }
     uint64_t best_rank = rank_tree_idle(&r->trees[0]);
     uint32_t best = UINT32_MAX;
     for (uint32_t i = 0; i < pool_count; i++) {

@@ -15,9 +15,11 @@ int64_t metrics_billing_surplus(const struct metrics_pool *pool, int64_t held_ps
     return billed - held_ps;
 }
 
-static struct metrics_launch *launch_get(struct metrics_live *live, uint32_t number)
+/* Room up to a new launch. Allocates, amortised. Out of line, like counts_change below: what most
+ * observations come to then has little to save on the stack. */
+static __attribute__((noinline)) void launches_extend(struct metrics_live *live, uint32_t number)
 {
-    if (number >= live->launch_capacity) { /* allocates: a new launch, amortised */
+    if (number >= live->launch_capacity) {
         size_t capacity = live->launch_capacity ? live->launch_capacity : 64;
         while (capacity <= number) {
             capacity *= 2;
@@ -28,6 +30,13 @@ static struct metrics_launch *launch_get(struct metrics_live *live, uint32_t num
     for (; live->launch_count <= number; live->launch_count++) {
         live->launches[live->launch_count] =
             (struct metrics_launch){TIME_NONE, TIME_NONE, TIME_NONE, REPLICA_RELEASED};
+    }
+}
+
+static struct metrics_launch *launch_get(struct metrics_live *live, uint32_t number)
+{
+    if (number >= live->launch_count) {
+        launches_extend(live, number);
     }
     return &live->launches[number];
 }
@@ -78,6 +87,24 @@ void metrics_replicas_maxima(const struct metrics *m, struct metrics_cell *cells
     fleet->ready_max = all_ready > fleet->ready_max ? all_ready : fleet->ready_max;
 }
 
+/* More or fewer replicas are held or ready. */
+static __attribute__((noinline)) void
+counts_change(struct metrics *m, const struct metrics_segment *segment, const struct obs *obs)
+{
+    const struct obs_state *s = obs->u.state;
+    int64_t t = obs->time_ps;
+    m->fleet_held += held_change(s->to) - held_change(s->from);
+    m->fleet_ready += ready_change(s->to) - ready_change(s->from);
+    metrics_replicas_maxima(m, segment->cells, obs->pool);
+    bool billed = s->launched_ps < m->horizon_ps && m->current.row < m->intervals;
+    if (s->to == REPLICA_RELEASED && billed && t <= m->horizon_ps) {
+        /* A release at the horizon itself is still part of what is billed. */
+        struct metrics_cell *cells = t == m->horizon_ps ? m->current.cells : segment->cells;
+        cells[obs->pool].surplus_ps +=
+            metrics_billing_surplus(&m->pools[obs->pool], t - s->launched_ps);
+    }
+}
+
 void metrics_replicas_take(void *self, const struct obs *obs)
 {
     struct metrics *m = self;
@@ -92,17 +119,9 @@ void metrics_replicas_take(void *self, const struct obs *obs)
     live->state_acc[s->from] += t;
     live->state_count[s->to]++;
     live->state_acc[s->to] -= t;
-    if (ready_change(s->from) && ready_change(s->to) && segment == &m->current) {
-        return; /* as most are: between serving and idle no count of replicas changes */
-    }
-    m->fleet_held += held_change(s->to) - held_change(s->from);
-    m->fleet_ready += ready_change(s->to) - ready_change(s->from);
-    metrics_replicas_maxima(m, segment->cells, pool);
-    bool billed = s->launched_ps < m->horizon_ps && m->current.row < m->intervals;
-    if (s->to == REPLICA_RELEASED && billed && t <= m->horizon_ps) {
-        /* A release at the horizon itself is still part of what is billed. */
-        struct metrics_cell *cells = t == m->horizon_ps ? m->current.cells : segment->cells;
-        cells[pool].surplus_ps += metrics_billing_surplus(&m->pools[pool], t - s->launched_ps);
+    /* Between serving and idle, which is the usual, no count changes. */
+    if (!ready_change(s->from) || !ready_change(s->to) || segment != &m->current) {
+        counts_change(m, segment, obs);
     }
 }
 
