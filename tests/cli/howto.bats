@@ -48,6 +48,10 @@ PY
   [ -s day-cost.png ]
 }
 
+@test "conversations, prefix caches and routers" {
+  page howto-prefix
+}
+
 @test "choose hardware" {
   page howto-hardware
 }
