@@ -2,8 +2,9 @@
 """Levers on the cost per token: each alone, all together, and all but one. For each the smallest
 fleet that meets the SLO, by `fleetsim size`, and what its tokens cost.
 
-  measure.py [FLEETSIM]        FLEETSIM: the program, `fleetsim` unless given
+  measure.py [FLEETSIM] [-o PICTURE]     FLEETSIM: the program, `fleetsim` unless given
 """
+import argparse
 import json
 import math
 import os
@@ -32,8 +33,30 @@ def size(program, names):
     return found["replicas"], found["usd_per_mtok_total"]
 
 
+def draw(path, costs):
+    """A bar for each of costs, {what was done: $ per million tokens}."""
+    sys.path.insert(0, os.path.join(os.path.dirname(SCENARIO), "..", "..", "analysis"))
+    import figure
+    plt = figure.pyplot()
+    picture, axes = plt.subplots(figsize=(7.2, 2.9), layout="constrained")
+    names = list(costs)
+    colours = [figure.GREY] + [figure.BLUE] * (len(names) - 3) + [figure.ORANGE, figure.GREEN]
+    bars = axes.barh(names, list(costs.values()), color=colours, height=0.65)
+    axes.bar_label(bars, [f"{cost:.4f}" for cost in costs.values()], padding=3, fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.12 * max(costs.values()))
+    axes.set_xlabel(r"\$ per million tokens, smallest fleet that meets the SLO")
+    axes.spines[["top", "right"]].set_visible(False)
+    picture.savefig(path, dpi=120)
+
+
 def main():
-    program = sys.argv[1] if len(sys.argv) > 1 else "fleetsim"
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", nargs="?", default="fleetsim")
+    parser.add_argument("-o", "--output", help="a picture: .png, .svg or .pdf")
+    options = parser.parse_args()
+    program = options.program
     base = size(program, [])
     alone = {name: size(program, [name]) for name in LEVERS}
     joint = size(program, list(LEVERS))
@@ -51,6 +74,9 @@ def main():
     print("| --- | ---: | ---: | ---: |")
     for name, (replicas, cost) in but.items():
         print(f"| {name} | {replicas} | {cost:.4f} | {cost / joint[1]:.2f} |")
+    if options.output:
+        draw(options.output, {"none": base[1], **{name: cost for name, (_, cost) in alone.items()},
+                              "product of the gains": base[1] / product, "all together": joint[1]})
 
 
 if __name__ == "__main__":
