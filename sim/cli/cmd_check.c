@@ -60,8 +60,10 @@ static void pools_print(const struct run *run, FILE *out)
     for (size_t p = 0; p < c->fleet.pools.count; p++) {
         const struct pool_config *pool = config_pool(c, p);
         uint32_t gpus = config_gpus_per_replica(pool);
-        fprintf(out, "  pool %s: %s replicas of %s GPU%s at the start, autoscaler %s, step time %s",
-                pool->name, text_count(run_initial_replicas(run, p)).s, text_count(gpus).s,
+        fprintf(out,
+                "  pool %s: %s replica%s of %s GPU%s at the start, autoscaler %s, step time %s",
+                pool->name, text_count(run_initial_replicas(run, p)).s,
+                run_initial_replicas(run, p) == 1 ? "" : "s", text_count(gpus).s,
                 gpus == 1 ? "" : "s", pool->autoscaler.type->name, pool->step_time.type->name);
         if (!isnan(run_capacity(run, p)))
             fprintf(out, ", %s requests/s per replica", text_short(run_capacity(run, p)).s);

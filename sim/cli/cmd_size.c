@@ -28,9 +28,12 @@ static const struct options_spec size_specs[] = {
     {0},
 };
 
-/* Which share of a replica is used up first. */
-static const char *binds(const struct sizing_trial *trial)
+/* Which share of a replica is used up first, in the largest fleet that is too small. */
+static const char *binds(const struct sizing_trial *first, const struct sizing_trial *few)
 {
+    const struct sizing_trial *trial = few->replicas ? few : first;
+    if (first->replicas == 1)
+        return "nothing";
     double kv = isnan(trial->kv) ? 0 : trial->kv;
     if (kv >= trial->utilization && kv >= trial->seats)
         return "KV";
@@ -51,7 +54,7 @@ static void size_json(const char *name, const struct sizing_trial *first,
     json_real(&json, "gpu_hours", first->gpu_hours);
     json_real(&json, "usd", first->usd);
     json_real(&json, "usd_per_mtok_total", first->usd_per_mtok_total);
-    json_text(&json, "binds", binds(few->replicas ? few : first));
+    json_text(&json, "binds", binds(first, few));
     json_count(&json, "one_fewer", few->replicas);
     json_real(&json, "one_fewer_attainment", few->replicas ? few->attainment : NAN);
     json_count(&json, "replications", count);
@@ -67,18 +70,21 @@ static void size_print(const char *name, const struct sizing_trial *first,
 {
     const struct sizing_trial *bound = few->replicas ? few : first;
     struct interval over = interval_of(sizes, count);
-    printf("%s: %u replicas all day meet the SLO: %s %% attained, TTFT p99 %s s, %s GPU-hours",
-           name, first->replicas, text_share(first->attainment, 2).s,
-           text_seconds(first->ttft_p99_ps).s, text_real(first->gpu_hours, 1).s);
+    printf("%s: %u %s the SLO: %s %% attained, TTFT p99 %s s, %s GPU-hours", name, first->replicas,
+           first->replicas == 1 ? "replica all day meets" : "replicas all day meet",
+           text_share(first->attainment, 2).s, text_seconds(first->ttft_p99_ps).s,
+           text_real(first->gpu_hours, 1).s);
     if (!isnan(first->usd))
         printf(", $%s ($%s per million tokens)", text_real(first->usd, 2).s,
                text_short(first->usd_per_mtok_total).s);
     printf("\n");
     if (few->replicas)
-        printf("%u do not: %s %%\n", few->replicas, text_share(few->attainment, 2).s);
-    printf("what binds: %s; in the interval that attains least %s %% utilisation, %s %% of "
+        printf("%u %s not: %s %%\n", few->replicas, few->replicas == 1 ? "does" : "do",
+               text_share(few->attainment, 2).s);
+    printf("what binds: %s%s; in the interval that attains least %s %% utilisation, %s %% of "
            "max_num_seqs, %s %% of KV\n",
-           binds(bound), text_percent(bound->utilization, 1).s, text_percent(bound->seats, 1).s,
+           binds(first, few), first->replicas == 1 ? ", one replica being the least" : "",
+           text_percent(bound->utilization, 1).s, text_percent(bound->seats, 1).s,
            text_percent(bound->kv, 1).s);
     if (count > 1)
         printf("over %zu replications: %s ± %s replicas (95 %%), at most %.0f\n", count,

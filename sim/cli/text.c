@@ -90,6 +90,8 @@ struct text text_duration(int64_t ps)
 {
     struct text text;
     char buffer[UNITS_TEXT_MAX];
+    if (ps > PS_PER_SECOND && ps % (PS_PER_SECOND / 1000) == 1)
+        ps--;
     snprintf(text.s, sizeof text.s, "%s", units_text_time(ps, buffer));
     return text;
 }

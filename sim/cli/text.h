@@ -31,7 +31,8 @@ struct text text_millis(int64_t ps);
 struct text text_percent(double share, int decimals);
 /* The same, cut off instead of rounded: what is short of all never shows as 100. */
 struct text text_share(double share, int decimals);
-/* A duration as a user would write it: "24 h", "90 s". */
+/* A duration as a user would write it: "24 h", "90 s"; the picosecond by which a trace's horizon is
+ * behind its last arrival is left out. */
 struct text text_duration(int64_t ps);
 /* "2026-03-02T00:00:00Z". */
 struct text text_stamp(int64_t unix_s);

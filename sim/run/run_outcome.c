@@ -242,6 +242,14 @@ struct trace_read *run_outcome_read(const char *path, struct run_outcome *outcom
     r.file = trace_read_open(path, errors);
     if (!r.file)
         return NULL;
+    if (trace_read_text(r.file, "scenario/sweep")) {
+        errors_add(errors, SEVERITY_ERROR, NULL,
+                   "%s holds a sweep, not a run: its runs are in runs/ beside it, and `report` "
+                   "shows it",
+                   path);
+        trace_read_close(r.file);
+        return NULL;
+    }
     meta_read(&r);
     if (r.ok)
         hours_read(&r);

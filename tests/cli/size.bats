@@ -35,6 +35,9 @@ static() {
   assert_output_has "what binds: queue (max_num_seqs)"
   fs_run size small.yaml --quiet --set fleet.pools[0].engine.num_gpu_blocks_override=600
   assert_output_has "what binds: KV"
+  fs_run size small.yaml --quiet --set workload[0].arrivals.rate=1/s
+  assert_output_has "1 replica all day meets the SLO"
+  assert_output_has "what binds: nothing, one replica being the least"
 }
 
 @test "over replications" {

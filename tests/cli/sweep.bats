@@ -83,6 +83,9 @@ assert float(one.usd) == run["cost"]["usd"]
 assert float(one.ttft_p99) == run["latency"]["ttft_s"]["p99"]
 PY
   command -v ncdump >/dev/null || skip "no ncdump"
+  fs_run show kinds.sweep/sweep.h5
+  assert_status 2
+  assert_stderr_has "holds a sweep, not a run"
   ncdump -h kinds.sweep/sweep.h5 | grep -q "double usd(cold, policy, load, seats, draw)"
 }
 
