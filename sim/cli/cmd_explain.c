@@ -30,7 +30,7 @@ static const struct options_spec explain_specs[] = {
     {0},
 };
 
-/* As a key of a scenario, as an output column, or as both. */
+/* As a key of a scenario, an output column, a word of the glossary, or several of them. */
 static bool key_print(const char *key)
 {
     char *text = NULL;
@@ -45,14 +45,15 @@ static bool key_print(const char *key)
     if (is_key)
         fputs(text, stdout);
     bool is_column = output_explain_print(stdout, key, is_key);
-    if (!is_key && !is_column) {
+    bool is_word = output_explain_word(stdout, key, is_key || is_column);
+    if (!is_key && !is_column && !is_word) {
         fputs(text, stdout);
         const char *near = output_explain_nearest(key);
         if (near)
             printf("among the output columns the nearest is '%s'\n", near);
     }
     free(text);
-    return is_key || is_column;
+    return is_key || is_column || is_word;
 }
 
 static int explain_run(const void *values, const struct options_list *operands)
@@ -89,7 +90,8 @@ const struct command cmd_explain_command = {
     .options_size = sizeof(struct explain_options),
     .text =
         "KEY is a path (fleet.pools.engine.block_size), its end (block_size), or the name of a\n"
-        "choice (least_loaded); or a column of the results (ttft_p99, summary.usd).\n",
+        "choice (least_loaded); a column of the results (ttft_p99, summary.usd); or a word of the\n"
+        "glossary (headroom).\n",
     .example = "fleetsim explain autoscaler.target\n"
                "fleetsim explain ttft_p99\n"
                "fleetsim explain poisson\n",

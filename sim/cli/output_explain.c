@@ -1,6 +1,7 @@
 #include "sim/cli/output_explain.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "sim/base/errors.h"
 #include "sim/run/run_tables.h"
@@ -165,6 +166,35 @@ static const char *const glossary_intro =
     "billed. |\n"
     "| digest | A fingerprint of everything that happened: equal digests, equal runs. |\n"
     "| audit | Sums that must agree, each counted in two ways. |\n\n";
+
+/* Whether word is one of the words, separated by ", ", that begin at text and end at end. */
+static bool words_have(const char *text, const char *end, const char *word)
+{
+    size_t length = strlen(word);
+    while (text < end) {
+        size_t until = strcspn(text, ",|");
+        size_t size = text + until > end ? (size_t)(end - text) : until;
+        if (size == length && strncasecmp(text, word, size) == 0)
+            return true;
+        text += until + 2;
+    }
+    return false;
+}
+
+bool output_explain_word(FILE *out, const char *word, bool spaced)
+{
+    const char *row = strstr(glossary_intro, "| request |");
+    for (; row && *row == '|'; row = strchr(row, '\n') + 1) {
+        const char *words = row + 2, *bar = strstr(words, " | ");
+        if (!words_have(words, bar, word))
+            continue;
+        const char *meaning = bar + 3;
+        fprintf(out, "%s%.*s   (a word of the results)\n  %.*s\n", spaced ? "\n" : "",
+                (int)(bar - words), words, (int)(strstr(meaning, " |\n") - meaning), meaning);
+        return true;
+    }
+    return false;
+}
 
 static void cell_print(FILE *out, const char *text)
 {

@@ -13,6 +13,9 @@
 bool output_explain_print(FILE *out, const char *key, bool spaced);
 /* The nearest column's name for a slip, or NULL. */
 const char *output_explain_nearest(const char *key);
+/* Prints what the glossary says of a word that is neither key nor column ("headroom", "floor"), in
+ * any case. spaced: an empty line goes before it. False when it has none. */
+bool output_explain_word(FILE *out, const char *word, bool spaced);
 /* The glossary, as Markdown. */
 void output_explain_glossary(FILE *out);
 

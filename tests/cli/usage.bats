@@ -108,6 +108,9 @@ load helpers
   assert_output_has "fleet.pools"
   fs_run explain least_loaded
   assert_status 0
+  fs_run explain Headroom
+  assert_status 0
+  assert_output_has "Ready time that is not work at full rate"
   fs_run explain blok_size
   assert_status 2
   assert_output_has "did you mean 'block_size'?"
