@@ -129,8 +129,13 @@ def plot_sweep(sweep, output="usd", x=None, by=None, at=None, log=False):
     if log:
         fig.log_seconds(axis)
     else:
-        axis.set_ylim(bottom=min(0, axis.get_ylim()[0]))
-        fig.thousands(axis.yaxis)
+        low, high = axis.get_ylim()
+        if sweep.data[output].attrs.get("units") == "1" and low > 0.9 * high:  # all attain nearly all
+            axis.margins(y=0.1)
+        else:
+            low = min(0, low)
+            axis.set_ylim(low, high + 0.04 * (high - low))
+            fig.thousands(axis.yaxis)
     if half is not None:
         said.append(f"95 % intervals over {sweep.data.sizes[fleetio.REPLICATION]} replications")
     free = title_of(figure, sweep, said)
