@@ -8,7 +8,7 @@
 
 #include "sim/base/field.h"
 #include "sim/cli/command.h"
-#include "sim/cli/json.h"
+#include "sim/cli/json_out.h"
 #include "sim/cli/setup.h"
 #include "sim/cli/text.h"
 #include "sim/workload/prefix_study.h"
@@ -168,34 +168,34 @@ static void capacity_json(struct json *json, const char *key, const struct cache
     uint64_t hits = prefix_study_hits(study->prefixes, capacity);
     uint64_t size = (uint64_t)study->block_size;
     uint64_t blocks = capacity == UINT64_MAX ? prefix_study_blocks(study->prefixes) : capacity;
-    json_object(json, key);
-    json_count(json, "capacity_tokens", blocks * size);
-    json_count(json, "capacity_blocks", blocks);
-    json_count(json, "hit_blocks", hits);
-    json_count(json, "hit_tokens", hits * size);
-    json_real(json, "hit_rate", share_of(study, hits));
-    json_object_end(json);
+    json_out_object(json, key);
+    json_out_count(json, "capacity_tokens", blocks * size);
+    json_out_count(json, "capacity_blocks", blocks);
+    json_out_count(json, "hit_blocks", hits);
+    json_out_count(json, "hit_tokens", hits * size);
+    json_out_real(json, "hit_rate", share_of(study, hits));
+    json_out_object_end(json);
 }
 
 static void study_json(const struct cache_study *study)
 {
     struct json json;
-    json_init(&json, stdout);
-    json_object(&json, NULL);
-    json_text(&json, "trace", study->trace);
-    json_count(&json, "block_size", (uint64_t)study->block_size);
-    json_count(&json, "requests", study->requests);
-    json_count(&json, "requests_without_hash_ids", study->without_ids);
-    json_count(&json, "prompt_tokens", study->prompt_tokens);
-    json_count(&json, "output_tokens", study->output_tokens);
-    json_count(&json, "full_blocks", study->full_blocks);
-    json_count(&json, "different_blocks", prefix_study_blocks(study->prefixes));
+    json_out_init(&json, stdout);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "trace", study->trace);
+    json_out_count(&json, "block_size", (uint64_t)study->block_size);
+    json_out_count(&json, "requests", study->requests);
+    json_out_count(&json, "requests_without_hash_ids", study->without_ids);
+    json_out_count(&json, "prompt_tokens", study->prompt_tokens);
+    json_out_count(&json, "output_tokens", study->output_tokens);
+    json_out_count(&json, "full_blocks", study->full_blocks);
+    json_out_count(&json, "different_blocks", prefix_study_blocks(study->prefixes));
     capacity_json(&json, "unlimited", study, UINT64_MAX);
-    json_list(&json, "capacities");
+    json_out_list(&json, "capacities");
     for (size_t i = 0; i < study->capacity_count; i++)
         capacity_json(&json, NULL, study, study->capacities[i]);
-    json_list_end(&json);
-    json_object_end(&json);
+    json_out_list_end(&json);
+    json_out_object_end(&json);
 }
 
 static int cache_run(const void *values_, const struct options_list *operands)

@@ -210,7 +210,7 @@ static char *contender_json(const struct run *run)
         exit(COMMAND_FAILURE);
     }
     struct json json;
-    json_init(&json, memory);
+    json_out_init(&json, memory);
     json.depth = 3; /* inside an object, a list and an object */
     struct arena arena;
     struct run_outcome outcome;
@@ -494,40 +494,41 @@ static void compare_json(const struct compare *compare, const char *name,
     struct json json;
     const struct fingerprint *first = &compare->contenders[0].arrivals;
     const struct contender *best = cheapest(compare);
-    json_init(&json, out);
-    json_object(&json, NULL);
-    json_text(&json, "scenario", name);
-    json_object(&json, "arrivals");
-    json_bool(&json, "identical", same_arrivals(compare));
-    json_count(&json, "requests", first->requests);
-    json_count(&json, "prompt_tokens", first->prompt_tokens);
-    json_count(&json, "output_tokens", first->output_tokens);
-    json_object_end(&json);
-    json_count(&json, "replications", compare->replications);
-    json_text(&json, "saving_against", peak_of(compare)->spec.name);
-    json_text(&json, "cheapest_that_meets_slo", best ? best->spec.name : NULL);
-    json_list(&json, "variants");
+    json_out_init(&json, out);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "scenario", name);
+    json_out_object(&json, "arrivals");
+    json_out_bool(&json, "identical", same_arrivals(compare));
+    json_out_count(&json, "requests", first->requests);
+    json_out_count(&json, "prompt_tokens", first->prompt_tokens);
+    json_out_count(&json, "output_tokens", first->output_tokens);
+    json_out_object_end(&json);
+    json_out_count(&json, "replications", compare->replications);
+    json_out_text(&json, "saving_against", peak_of(compare)->spec.name);
+    json_out_text(&json, "cheapest_that_meets_slo", best ? best->spec.name : NULL);
+    json_out_list(&json, "variants");
     for (size_t i = 0; i < compare->count; i++) {
         const struct contender *o = &compare->contenders[i];
-        json_object(&json, NULL);
-        json_text(&json, "name", o->spec.name);
-        json_list(&json, "set");
+        json_out_object(&json, NULL);
+        json_out_text(&json, "name", o->spec.name);
+        json_out_list(&json, "set");
         for (size_t k = 0; k < o->spec.sets.count; k++)
-            json_text(&json, NULL, o->spec.sets.items[k]);
-        json_list_end(&json);
+            json_out_text(&json, NULL, o->spec.sets.items[k]);
+        json_out_list_end(&json);
         struct interval saving = saving_of(compare, o);
-        json_real(&json, "saving", saving.mean);
-        json_real(&json, "saving_half_interval", saving.half);
-        json_count(&json, "met_cold_start", o->met_cold_start);
-        json_count(&json, "scale_events", o->scale_events);
-        json_int(&json, "slo_met", o->summary.slo_met < 0 ? COLUMN_INT_NONE : o->summary.slo_met);
+        json_out_real(&json, "saving", saving.mean);
+        json_out_real(&json, "saving_half_interval", saving.half);
+        json_out_count(&json, "met_cold_start", o->met_cold_start);
+        json_out_count(&json, "scale_events", o->scale_events);
+        json_out_int(&json, "slo_met",
+                     o->summary.slo_met < 0 ? COLUMN_INT_NONE : o->summary.slo_met);
         if (compare->replications > 1)
             paired_json(&json, paired, i);
         fprintf(out, ",%s", o->json);
-        json_object_end(&json);
+        json_out_object_end(&json);
     }
-    json_list_end(&json);
-    json_object_end(&json);
+    json_out_list_end(&json);
+    json_out_object_end(&json);
 }
 
 static int compare_with(struct compare *compare, const char *scenario, struct arena *arena)

@@ -10,7 +10,7 @@
 #include "sim/base/time.h"
 #include "sim/cli/command.h"
 #include "sim/cli/expert_options.h"
-#include "sim/cli/json.h"
+#include "sim/cli/json_out.h"
 #include "sim/cli/quantity.h"
 #include "sim/cli/setup.h"
 #include "sim/cli/text.h"
@@ -434,50 +434,51 @@ static void print_json(const struct layout_ask *ask, const struct layout_result 
     struct json json;
     struct memory_weights w = memory_weights(ask->llm, &ask->precision);
     char text[PARALLEL_TEXT_MAX];
-    json_init(&json, stdout);
-    json_object(&json, NULL);
-    json_text(&json, "model", ask->llm->name);
-    json_text(&json, "gpu", ask->gpu->name);
-    json_int(&json, "gpus", ask->gpus);
-    json_real(&json, "weight_bytes", w.total);
-    json_real(&json, "expert_bytes", w.experts);
-    json_real(&json, "memory_bytes", hardware_hbm(ask->gpu, !ask->sheet) * (double)ask->gpus);
-    json_bool(&json, "fits", result->count > 0);
-    json_text(&json, "reason", layout_reason_names[result->reason]);
-    json_real(&json, "crossover_bytes", result->crossover > 0 ? result->crossover : NAN);
-    json_text(&json, "recommended",
-              result->best ? parallel_text(&result->best->parallel, text) : NULL);
-    json_list(&json, "layouts");
+    json_out_init(&json, stdout);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "model", ask->llm->name);
+    json_out_text(&json, "gpu", ask->gpu->name);
+    json_out_int(&json, "gpus", ask->gpus);
+    json_out_real(&json, "weight_bytes", w.total);
+    json_out_real(&json, "expert_bytes", w.experts);
+    json_out_real(&json, "memory_bytes", hardware_hbm(ask->gpu, !ask->sheet) * (double)ask->gpus);
+    json_out_bool(&json, "fits", result->count > 0);
+    json_out_text(&json, "reason", layout_reason_names[result->reason]);
+    json_out_real(&json, "crossover_bytes", result->crossover > 0 ? result->crossover : NAN);
+    json_out_text(&json, "recommended",
+                  result->best ? parallel_text(&result->best->parallel, text) : NULL);
+    json_out_list(&json, "layouts");
     for (size_t i = 0; i < result->count; i++) {
         const struct layout_row *l = &result->rows[i];
-        json_object(&json, NULL);
-        json_text(&json, "layout", parallel_text(&l->parallel, text));
-        json_int(&json, "tensor", l->parallel.tensor);
-        json_int(&json, "pipeline", l->parallel.pipeline);
-        json_int(&json, "expert", l->parallel.expert);
-        json_int(&json, "attention_data", l->parallel.attention_data);
-        json_real(&json, "weight_bytes_per_gpu", l->memory.weight_rest + l->memory.weight_expert);
-        json_real(&json, "kv_tokens", l->memory.kv_tokens);
-        json_real(&json, "sequences", memory_sequences(&l->memory, &l->parallel, ask->context));
-        json_real(&json, "prefill_layer_compute_s", l->prefill.compute_s);
-        json_real(&json, "prefill_layer_exchange_s", l->prefill.exchange_s);
-        json_real(&json, "prefill_ratio", l->prefill.ratio);
-        json_real(&json, "link_bytes_per_layer", l->prefill.link_bytes);
-        json_real(&json, "network_bytes_per_layer", l->prefill.network_bytes);
-        json_real(&json, "collectives_per_token", l->prefill.collectives);
-        json_real(&json, "boundary_bytes", l->prefill.boundary_bytes);
-        json_real(&json, "boundary_s", l->prefill.boundary_s);
-        json_real(&json, "chunk_s", l->chunk.total_s);
-        json_real(&json, "decode_step_s", l->decode.total_s);
-        json_real(&json, "decode_communication_s", l->decode_comm_s);
-        json_real(&json, "output_tokens_per_s_per_gpu", l->output_rate);
-        json_bool(&json, "batch_fits", l->batch_fits);
-        json_real(&json, "decode_busiest_over_mean", l->decode_busiest);
-        json_real(&json, "chunk_busiest_over_mean", l->chunk_busiest);
-        json_object_end(&json);
+        json_out_object(&json, NULL);
+        json_out_text(&json, "layout", parallel_text(&l->parallel, text));
+        json_out_int(&json, "tensor", l->parallel.tensor);
+        json_out_int(&json, "pipeline", l->parallel.pipeline);
+        json_out_int(&json, "expert", l->parallel.expert);
+        json_out_int(&json, "attention_data", l->parallel.attention_data);
+        json_out_real(&json, "weight_bytes_per_gpu",
+                      l->memory.weight_rest + l->memory.weight_expert);
+        json_out_real(&json, "kv_tokens", l->memory.kv_tokens);
+        json_out_real(&json, "sequences", memory_sequences(&l->memory, &l->parallel, ask->context));
+        json_out_real(&json, "prefill_layer_compute_s", l->prefill.compute_s);
+        json_out_real(&json, "prefill_layer_exchange_s", l->prefill.exchange_s);
+        json_out_real(&json, "prefill_ratio", l->prefill.ratio);
+        json_out_real(&json, "link_bytes_per_layer", l->prefill.link_bytes);
+        json_out_real(&json, "network_bytes_per_layer", l->prefill.network_bytes);
+        json_out_real(&json, "collectives_per_token", l->prefill.collectives);
+        json_out_real(&json, "boundary_bytes", l->prefill.boundary_bytes);
+        json_out_real(&json, "boundary_s", l->prefill.boundary_s);
+        json_out_real(&json, "chunk_s", l->chunk.total_s);
+        json_out_real(&json, "decode_step_s", l->decode.total_s);
+        json_out_real(&json, "decode_communication_s", l->decode_comm_s);
+        json_out_real(&json, "output_tokens_per_s_per_gpu", l->output_rate);
+        json_out_bool(&json, "batch_fits", l->batch_fits);
+        json_out_real(&json, "decode_busiest_over_mean", l->decode_busiest);
+        json_out_real(&json, "chunk_busiest_over_mean", l->chunk_busiest);
+        json_out_object_end(&json);
     }
-    json_list_end(&json);
-    json_object_end(&json);
+    json_out_list_end(&json);
+    json_out_object_end(&json);
 }
 
 static bool layout_with(const struct layout_values *values, struct arena *arena,

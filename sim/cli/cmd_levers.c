@@ -8,7 +8,7 @@
 #include "models/levers.h"
 #include "models/price.h"
 #include "sim/cli/command.h"
-#include "sim/cli/json.h"
+#include "sim/cli/json_out.h"
 #include "sim/cli/quantity.h"
 #include "sim/cli/setup.h"
 #include "sim/cli/text.h"
@@ -101,26 +101,26 @@ static void levers_json(const struct levers_ask *ask)
 {
     struct json json;
     double base = price_per_mtok(ask->price, ask->rate), product = 1;
-    json_init(&json, stdout);
-    json_object(&json, NULL);
-    json_real(&json, "usd_per_mtok", base);
-    json_real(&json, "target_usd_per_mtok", base * (1 - ask->cut));
-    json_real(&json, "required", levers_required(ask->cut));
-    json_list(&json, "levers");
+    json_out_init(&json, stdout);
+    json_out_object(&json, NULL);
+    json_out_real(&json, "usd_per_mtok", base);
+    json_out_real(&json, "target_usd_per_mtok", base * (1 - ask->cut));
+    json_out_real(&json, "required", levers_required(ask->cut));
+    json_out_list(&json, "levers");
     for (size_t i = 0; i < ask->count; i++) {
         product *= ask->levers[i].gain;
-        json_object(&json, NULL);
-        json_text(&json, "name", ask->levers[i].name);
-        json_real(&json, "gain", ask->levers[i].gain);
-        json_real(&json, "product", product);
-        json_real(&json, "usd_per_mtok", base / product);
-        json_text(&json, "guard", ask->levers[i].guard);
-        json_object_end(&json);
+        json_out_object(&json, NULL);
+        json_out_text(&json, "name", ask->levers[i].name);
+        json_out_real(&json, "gain", ask->levers[i].gain);
+        json_out_real(&json, "product", product);
+        json_out_real(&json, "usd_per_mtok", base / product);
+        json_out_text(&json, "guard", ask->levers[i].guard);
+        json_out_object_end(&json);
     }
-    json_list_end(&json);
-    json_real(&json, "product", product);
-    json_bool(&json, "enough", product >= levers_required(ask->cut));
-    json_object_end(&json);
+    json_out_list_end(&json);
+    json_out_real(&json, "product", product);
+    json_out_bool(&json, "enough", product >= levers_required(ask->cut));
+    json_out_object_end(&json);
 }
 
 static int levers_run(const void *values_, const struct options_list *operands)

@@ -6,7 +6,7 @@
 
 #include "sim/base/time.h"
 #include "sim/cli/command.h"
-#include "sim/cli/json.h"
+#include "sim/cli/json_out.h"
 #include "sim/cli/quantity.h"
 #include "sim/cli/setup.h"
 #include "sim/cli/text.h"
@@ -69,20 +69,20 @@ static void gpu_row(struct text_table *table, const char *name, const struct gpu
 
 static void gpu_json(struct json *json, const char *name, const struct gpu_spec *g)
 {
-    json_object(json, NULL);
-    json_text(json, "gpu", name);
-    json_text(json, "title", g->name);
-    json_real(json, "hbm_bytes", g->hbm_sheet_bytes);
-    json_real(json, "hbm_real_bytes", g->hbm_real_bytes);
-    json_real(json, "hbm_bytes_per_s", g->hbm_bytes_per_s);
-    json_real(json, "bf16_flops", g->peak_flops[MATH_BF16]);
-    json_real(json, "fp8_flops", g->peak_flops[MATH_FP8]);
-    json_real(json, "fp4_flops", g->peak_flops[MATH_FP4]);
-    json_real(json, "link_bytes_per_s", g->link_bytes_per_s);
-    json_int(json, "domain", g->domain);
-    json_real(json, "nic_bytes_per_s", g->nic_bytes_per_s);
-    json_real(json, "tdp_w", g->tdp_w);
-    json_object_end(json);
+    json_out_object(json, NULL);
+    json_out_text(json, "gpu", name);
+    json_out_text(json, "title", g->name);
+    json_out_real(json, "hbm_bytes", g->hbm_sheet_bytes);
+    json_out_real(json, "hbm_real_bytes", g->hbm_real_bytes);
+    json_out_real(json, "hbm_bytes_per_s", g->hbm_bytes_per_s);
+    json_out_real(json, "bf16_flops", g->peak_flops[MATH_BF16]);
+    json_out_real(json, "fp8_flops", g->peak_flops[MATH_FP8]);
+    json_out_real(json, "fp4_flops", g->peak_flops[MATH_FP4]);
+    json_out_real(json, "link_bytes_per_s", g->link_bytes_per_s);
+    json_out_int(json, "domain", g->domain);
+    json_out_real(json, "nic_bytes_per_s", g->nic_bytes_per_s);
+    json_out_real(json, "tdp_w", g->tdp_w);
+    json_out_object_end(json);
 }
 
 static bool gpus_list(const struct list_values *values, struct arena *arena, struct errors *errors)
@@ -91,10 +91,10 @@ static bool gpus_list(const struct list_values *values, struct arena *arena, str
     struct text_table table;
     struct json json;
     gpus_head(&table);
-    json_init(&json, stdout);
+    json_out_init(&json, stdout);
     if (values->json) {
-        json_object(&json, NULL);
-        json_list(&json, "gpus");
+        json_out_object(&json, NULL);
+        json_out_list(&json, "gpus");
     }
     for (size_t i = 0; names[i]; i++) {
         const struct gpu_spec *gpu = catalog_gpu(names[i], arena, errors, NULL);
@@ -104,8 +104,8 @@ static bool gpus_list(const struct list_values *values, struct arena *arena, str
             gpu_row(&table, names[i], gpu);
     }
     if (values->json) {
-        json_list_end(&json);
-        json_object_end(&json);
+        json_out_list_end(&json);
+        json_out_object_end(&json);
     } else {
         text_table_print(&table, stdout);
         fputs(
@@ -170,20 +170,20 @@ static void cost_json(struct json *json, const char *name, const struct deployme
     char layout[PARALLEL_TEXT_MAX];
     double gpus = c->found ? (double)parallel_gpus(&c->deployment.parallel) : NAN;
     double rate = c->found ? c->estimate.output_tokens_per_s / gpus : NAN;
-    json_object(json, NULL);
-    json_text(json, "gpu", name);
-    json_bool(json, "feasible", c->found);
-    json_text(json, "why_not", c->found ? NULL : c->why_not);
-    json_text(json, "layout", c->found ? parallel_text(&c->deployment.parallel, layout) : NULL);
-    json_real(json, "gpus", gpus);
-    json_real(json, "running", c->found ? c->estimate.running : NAN);
-    json_real(json, "tpot_s", c->found ? c->estimate.tpot_s : NAN);
-    json_real(json, "output_tokens_per_s_per_gpu", rate);
-    json_real(json, "usd_per_gpu_hour_low", price.low);
-    json_real(json, "usd_per_gpu_hour_high", price.high);
-    json_real(json, "usd_per_mtok_output_low", price_per_mtok(price.low, rate));
-    json_real(json, "usd_per_mtok_output_high", price_per_mtok(price.high, rate));
-    json_object_end(json);
+    json_out_object(json, NULL);
+    json_out_text(json, "gpu", name);
+    json_out_bool(json, "feasible", c->found);
+    json_out_text(json, "why_not", c->found ? NULL : c->why_not);
+    json_out_text(json, "layout", c->found ? parallel_text(&c->deployment.parallel, layout) : NULL);
+    json_out_real(json, "gpus", gpus);
+    json_out_real(json, "running", c->found ? c->estimate.running : NAN);
+    json_out_real(json, "tpot_s", c->found ? c->estimate.tpot_s : NAN);
+    json_out_real(json, "output_tokens_per_s_per_gpu", rate);
+    json_out_real(json, "usd_per_gpu_hour_low", price.low);
+    json_out_real(json, "usd_per_gpu_hour_high", price.high);
+    json_out_real(json, "usd_per_mtok_output_low", price_per_mtok(price.low, rate));
+    json_out_real(json, "usd_per_mtok_output_high", price_per_mtok(price.high, rate));
+    json_out_object_end(json);
 }
 
 static bool costs_list(const struct list_values *values, struct arena *arena, struct errors *errors)
@@ -205,11 +205,11 @@ static bool costs_list(const struct list_values *values, struct arena *arena, st
     for (size_t i = 0; i < sizeof head / sizeof *head; i++)
         cell(&row[i], head[i]);
     struct json json;
-    json_init(&json, stdout);
+    json_out_init(&json, stdout);
     if (values->json) {
-        json_object(&json, NULL);
-        json_text(&json, "model", llm->name);
-        json_list(&json, "gpus");
+        json_out_object(&json, NULL);
+        json_out_text(&json, "model", llm->name);
+        json_out_list(&json, "gpus");
     }
     struct precision usual = {-1, -1, -1};
     for (size_t i = 0; names[i]; i++) {
@@ -224,8 +224,8 @@ static bool costs_list(const struct list_values *values, struct arena *arena, st
             cost_row(&table, names[i], &c, price);
     }
     if (values->json) {
-        json_list_end(&json);
-        json_object_end(&json);
+        json_out_list_end(&json);
+        json_out_object_end(&json);
     } else {
         printf("%s, %s prompt and %s output tokens, at most %s ms per output token\n\n", llm->name,
                text_plain(load.prompt).s, text_plain(load.output).s, text_plain(tpot * 1e3).s);
@@ -245,17 +245,17 @@ static void model_json(struct json *json, const char *name, const struct llm_spe
 {
     struct llm_params p = llm_params(llm);
     struct llm_kv kv = llm_kv(llm, STORAGE_BF16);
-    json_object(json, NULL);
-    json_text(json, "model", name);
-    json_text(json, "title", llm->name);
-    json_real(json, "total_params", p.total);
-    json_real(json, "active_params", p.active);
-    json_int(json, "layers", llm->layers);
-    json_int(json, "experts", llm->moe.experts);
-    json_int(json, "top_k", llm->moe.top_k);
-    json_real(json, "kv_bytes_per_token_bf16", kv.per_token + kv.indexer_per_token);
-    json_real(json, "constant_bytes_per_sequence", kv.window + kv.state);
-    json_object_end(json);
+    json_out_object(json, NULL);
+    json_out_text(json, "model", name);
+    json_out_text(json, "title", llm->name);
+    json_out_real(json, "total_params", p.total);
+    json_out_real(json, "active_params", p.active);
+    json_out_int(json, "layers", llm->layers);
+    json_out_int(json, "experts", llm->moe.experts);
+    json_out_int(json, "top_k", llm->moe.top_k);
+    json_out_real(json, "kv_bytes_per_token_bf16", kv.per_token + kv.indexer_per_token);
+    json_out_real(json, "constant_bytes_per_sequence", kv.window + kv.state);
+    json_out_object_end(json);
 }
 
 static bool models_list(const struct list_values *values, struct arena *arena,
@@ -271,10 +271,10 @@ static bool models_list(const struct list_values *values, struct arena *arena,
     for (size_t i = 0; i < sizeof head / sizeof *head; i++)
         cell(&row[i], head[i]);
     struct json json;
-    json_init(&json, stdout);
+    json_out_init(&json, stdout);
     if (values->json) {
-        json_object(&json, NULL);
-        json_list(&json, "models");
+        json_out_object(&json, NULL);
+        json_out_list(&json, "models");
     }
     for (size_t i = 0; names[i]; i++) {
         const struct llm_spec *llm = catalog_llm(names[i], arena, errors, NULL);
@@ -301,8 +301,8 @@ static bool models_list(const struct list_values *values, struct arena *arena,
         row[8] = text_real((kv.window + kv.state) / 1e6, 1);
     }
     if (values->json) {
-        json_list_end(&json);
-        json_object_end(&json);
+        json_out_list_end(&json);
+        json_out_object_end(&json);
     } else {
         text_table_print(&table, stdout);
         fputs("\nParameters from the shape; experts: routed/chosen+shared. Active: per token, "
@@ -348,29 +348,29 @@ static void price_json(struct json *json, const char *name, const struct price_s
 {
     for (size_t k = 0; k < price->offers.count; k++) {
         const struct price_offer *o = (const struct price_offer *)price->offers.items + k;
-        json_object(json, NULL);
-        json_text(json, "price", name);
-        json_text(json, "gpu", price->gpu);
-        json_text(json, "provider", o->provider);
-        json_text(json, "kind", price_kind_names[o->kind]);
-        json_real(json, "usd_per_gpu_hour_low", o->usd_per_gpu_hour_low);
-        json_real(json, "usd_per_gpu_hour_high", o->usd_per_gpu_hour_high);
-        json_text(json, "date", o->date);
-        json_text(json, "source", o->source);
-        json_object_end(json);
+        json_out_object(json, NULL);
+        json_out_text(json, "price", name);
+        json_out_text(json, "gpu", price->gpu);
+        json_out_text(json, "provider", o->provider);
+        json_out_text(json, "kind", price_kind_names[o->kind]);
+        json_out_real(json, "usd_per_gpu_hour_low", o->usd_per_gpu_hour_low);
+        json_out_real(json, "usd_per_gpu_hour_high", o->usd_per_gpu_hour_high);
+        json_out_text(json, "date", o->date);
+        json_out_text(json, "source", o->source);
+        json_out_object_end(json);
     }
     for (size_t k = 0; k < price->api.count; k++) {
         const struct price_api *a = (const struct price_api *)price->api.items + k;
-        json_object(json, NULL);
-        json_text(json, "price", name);
-        json_text(json, "model", price->model);
-        json_text(json, "provider", a->provider);
-        json_real(json, "usd_per_mtok_input", a->usd_per_mtok_input);
-        json_real(json, "usd_per_mtok_cached", a->usd_per_mtok_cached);
-        json_real(json, "usd_per_mtok_output", a->usd_per_mtok_output);
-        json_text(json, "date", a->date);
-        json_text(json, "source", a->source);
-        json_object_end(json);
+        json_out_object(json, NULL);
+        json_out_text(json, "price", name);
+        json_out_text(json, "model", price->model);
+        json_out_text(json, "provider", a->provider);
+        json_out_real(json, "usd_per_mtok_input", a->usd_per_mtok_input);
+        json_out_real(json, "usd_per_mtok_cached", a->usd_per_mtok_cached);
+        json_out_real(json, "usd_per_mtok_output", a->usd_per_mtok_output);
+        json_out_text(json, "date", a->date);
+        json_out_text(json, "source", a->source);
+        json_out_object_end(json);
     }
 }
 
@@ -386,10 +386,10 @@ static bool prices_list(const struct list_values *values, struct arena *arena,
     for (size_t i = 0; i < sizeof head / sizeof *head; i++)
         cell(&row[i], head[i]);
     struct json json;
-    json_init(&json, stdout);
+    json_out_init(&json, stdout);
     if (values->json) {
-        json_object(&json, NULL);
-        json_list(&json, "prices");
+        json_out_object(&json, NULL);
+        json_out_list(&json, "prices");
     }
     for (size_t i = 0; names[i]; i++) {
         const struct price_spec *price = catalog_price(names[i], arena, errors, NULL);
@@ -399,8 +399,8 @@ static bool prices_list(const struct list_values *values, struct arena *arena,
             price_rows(&table, price);
     }
     if (values->json) {
-        json_list_end(&json);
-        json_object_end(&json);
+        json_out_list_end(&json);
+        json_out_object_end(&json);
     } else {
         text_table_print(&table, stdout);
     }
@@ -440,10 +440,10 @@ static bool cold_starts_list(const struct list_values *values, struct arena *are
 {
     const char *const *names = catalog_names(CATALOG_COLD_START, arena);
     struct json json;
-    json_init(&json, stdout);
+    json_out_init(&json, stdout);
     if (values->json) {
-        json_object(&json, NULL);
-        json_list(&json, "cold_starts");
+        json_out_object(&json, NULL);
+        json_out_list(&json, "cold_starts");
     }
     for (size_t i = 0; names[i]; i++) {
         uint64_t stated;
@@ -453,24 +453,24 @@ static bool cold_starts_list(const struct list_values *values, struct arena *are
             continue;
         const char *phases = phases_text(p, stated, arena);
         if (values->json) {
-            json_object(&json, NULL);
-            json_text(&json, "preset", names[i]);
-            json_text(&json, "name", p->name);
-            json_text(&json, "hardware", p->hardware);
-            json_text(&json, "engine", p->engine);
-            json_text(&json, "phases", phases);
-            json_text(&json, "source", p->source);
-            json_text(&json, "date", p->date);
-            json_text(&json, "notes", p->notes);
-            json_object_end(&json);
+            json_out_object(&json, NULL);
+            json_out_text(&json, "preset", names[i]);
+            json_out_text(&json, "name", p->name);
+            json_out_text(&json, "hardware", p->hardware);
+            json_out_text(&json, "engine", p->engine);
+            json_out_text(&json, "phases", phases);
+            json_out_text(&json, "source", p->source);
+            json_out_text(&json, "date", p->date);
+            json_out_text(&json, "notes", p->notes);
+            json_out_object_end(&json);
         } else {
             printf("%s\n    %s; %s\n    %s\n    %s\n    (%s, %s)\n", names[i], p->name, p->hardware,
                    p->engine, phases, p->source, p->date);
         }
     }
     if (values->json) {
-        json_list_end(&json);
-        json_object_end(&json);
+        json_out_list_end(&json);
+        json_out_object_end(&json);
     } else {
         fputs("\nFor `cold_start: {preset: NAME}`; phases that a preset does not state keep their "
               "defaults.\n",
@@ -485,33 +485,33 @@ static void variants_list(const struct list_values *values, struct json *json, c
                           const struct variant *const *variants)
 {
     if (values->json)
-        json_list(json, key);
+        json_out_list(json, key);
     else
         printf("%s\n", key);
     for (size_t i = 0; variants[i]; i++) {
         if (values->json) {
-            json_object(json, NULL);
-            json_text(json, "policy", variants[i]->name);
-            json_text(json, "doc", variants[i]->doc);
-            json_object_end(json);
+            json_out_object(json, NULL);
+            json_out_text(json, "policy", variants[i]->name);
+            json_out_text(json, "doc", variants[i]->doc);
+            json_out_object_end(json);
         } else {
             printf("  %-16s %s\n", variants[i]->name, variants[i]->doc);
         }
     }
     if (values->json)
-        json_list_end(json);
+        json_out_list_end(json);
 }
 
 static void policies_list(const struct list_values *values)
 {
     struct json json;
-    json_init(&json, stdout);
+    json_out_init(&json, stdout);
     if (values->json)
-        json_object(&json, NULL);
+        json_out_object(&json, NULL);
     variants_list(values, &json, "routers", router_variants);
     variants_list(values, &json, "autoscalers", autoscaler_variants);
     if (values->json)
-        json_object_end(&json);
+        json_out_object_end(&json);
     else
         fputs("\n`explain fleet.router` and `explain fleet.pools.autoscaler` say what each can be "
               "told.\n",

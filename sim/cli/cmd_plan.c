@@ -8,7 +8,7 @@
 #include "models/plan.h"
 #include "sim/base/time.h"
 #include "sim/cli/command.h"
-#include "sim/cli/json.h"
+#include "sim/cli/json_out.h"
 #include "sim/cli/quantity.h"
 #include "sim/cli/setup.h"
 #include "sim/cli/text.h"
@@ -579,55 +579,55 @@ static void print_sensitivity(const struct plan_ask *ask)
 
 static void json_range(struct json *json, const char *key, double low, double high)
 {
-    json_object(json, key);
-    json_real(json, "low", low);
-    json_real(json, "high", high);
-    json_object_end(json);
+    json_out_object(json, key);
+    json_out_real(json, "low", low);
+    json_out_real(json, "high", high);
+    json_out_object_end(json);
 }
 
 static void json_assumptions(struct json *json, const struct plan_ask *ask)
 {
     const struct plan_input *in = &ask->input;
-    json_object(json, "assumptions");
-    json_real(json, "users", ask->users_known ? in->users : NAN);
-    json_real(json, "sessions", ask->users_known ? in->sessions : NAN);
-    json_real(json, "requests_per_session", ask->users_known ? in->requests : NAN);
-    json_real(json, "prompt_tokens", in->prompt_tokens);
-    json_real(json, "output_tokens", in->output_tokens);
-    json_real(json, "peak_factor", in->peak_factor);
-    json_real(json, "decode_tokens_per_s_per_gpu", in->decode_tokens_per_s);
-    json_real(json, "prefill_tokens_per_s_per_gpu", in->prefill_tokens_per_s);
-    json_real(json, "tpot_s", in->tpot_s);
-    json_real(json, "utilization", in->utilization);
+    json_out_object(json, "assumptions");
+    json_out_real(json, "users", ask->users_known ? in->users : NAN);
+    json_out_real(json, "sessions", ask->users_known ? in->sessions : NAN);
+    json_out_real(json, "requests_per_session", ask->users_known ? in->requests : NAN);
+    json_out_real(json, "prompt_tokens", in->prompt_tokens);
+    json_out_real(json, "output_tokens", in->output_tokens);
+    json_out_real(json, "peak_factor", in->peak_factor);
+    json_out_real(json, "decode_tokens_per_s_per_gpu", in->decode_tokens_per_s);
+    json_out_real(json, "prefill_tokens_per_s_per_gpu", in->prefill_tokens_per_s);
+    json_out_real(json, "tpot_s", in->tpot_s);
+    json_out_real(json, "utilization", in->utilization);
     json_range(json, "usd_per_gpu_hour", in->usd_low, in->usd_high);
-    json_object_end(json);
+    json_out_object_end(json);
 }
 
 static void print_json(const struct plan_ask *ask, const struct plan_result *r)
 {
     struct json json;
-    json_init(&json, stdout);
-    json_object(&json, NULL);
-    json_text(&json, "scenario", ask->config->name);
-    json_text(&json, "pool", ask->pool->name);
-    json_text(&json, "layout", ask->layout);
-    json_real(&json, "busiest_over_mean", ask->busiest);
+    json_out_init(&json, stdout);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "scenario", ask->config->name);
+    json_out_text(&json, "pool", ask->pool->name);
+    json_out_text(&json, "layout", ask->layout);
+    json_out_real(&json, "busiest_over_mean", ask->busiest);
     json_assumptions(&json, ask);
-    json_real(&json, "requests_per_day", r->requests_per_day);
-    json_real(&json, "average_requests_per_s", r->average_qps);
-    json_real(&json, "peak_requests_per_s", r->peak_qps);
-    json_real(&json, "peak_prefill_tokens_per_s", r->peak_prefill_tokens_per_s);
-    json_real(&json, "peak_decode_tokens_per_s", r->peak_decode_tokens_per_s);
-    json_real(&json, "gpus_exact", r->gpus_exact);
-    json_real(&json, "gpus_peak", r->gpus_peak);
-    json_real(&json, "gpus_per_replica", ask->input.gpus_per_replica);
-    json_real(&json, "replica_requests_per_s", r->replica_qps);
-    json_real(&json, "gpu_hours_peak", r->peak_gpu_hours);
-    json_real(&json, "gpu_hours_ideal", r->ideal_gpu_hours);
-    json_list(&json, "hourly_gpus");
+    json_out_real(&json, "requests_per_day", r->requests_per_day);
+    json_out_real(&json, "average_requests_per_s", r->average_qps);
+    json_out_real(&json, "peak_requests_per_s", r->peak_qps);
+    json_out_real(&json, "peak_prefill_tokens_per_s", r->peak_prefill_tokens_per_s);
+    json_out_real(&json, "peak_decode_tokens_per_s", r->peak_decode_tokens_per_s);
+    json_out_real(&json, "gpus_exact", r->gpus_exact);
+    json_out_real(&json, "gpus_peak", r->gpus_peak);
+    json_out_real(&json, "gpus_per_replica", ask->input.gpus_per_replica);
+    json_out_real(&json, "replica_requests_per_s", r->replica_qps);
+    json_out_real(&json, "gpu_hours_peak", r->peak_gpu_hours);
+    json_out_real(&json, "gpu_hours_ideal", r->ideal_gpu_hours);
+    json_out_list(&json, "hourly_gpus");
     for (int h = 0; h < PLAN_HOURS; h++)
-        json_real(&json, NULL, r->hourly_gpus[h]);
-    json_list_end(&json);
+        json_out_real(&json, NULL, r->hourly_gpus[h]);
+    json_out_list_end(&json);
     json_range(&json, "usd_per_day", r->usd_day_low, r->usd_day_high);
     json_range(&json, "usd_per_month", r->usd_month_low, r->usd_month_high);
     json_range(&json, "usd_per_user_month", ask->users_known ? r->usd_user_low : NAN,
@@ -635,30 +635,30 @@ static void print_json(const struct plan_ask *ask, const struct plan_result *r)
     json_range(&json, "usd_per_mtok", r->usd_mtok_low, r->usd_mtok_high);
     json_range(&json, "usd_per_mtok_input", r->usd_input_low, r->usd_input_high);
     json_range(&json, "usd_per_mtok_output", r->usd_output_low, r->usd_output_high);
-    json_real(&json, "streams", r->streams);
-    json_real(&json, "kv_bytes", r->kv_total);
-    json_real(&json, "kv_bytes_per_gpu", r->kv_per_gpu);
+    json_out_real(&json, "streams", r->streams);
+    json_out_real(&json, "kv_bytes", r->kv_total);
+    json_out_real(&json, "kv_bytes_per_gpu", r->kv_per_gpu);
     struct plan_break_even b;
     if (ask->api.provider && plan_against_api(&ask->input, &ask->api, &b)) {
-        json_object(&json, "api");
-        json_real(&json, "usd_per_day", b.api_usd_day);
+        json_out_object(&json, "api");
+        json_out_real(&json, "usd_per_day", b.api_usd_day);
         json_range(&json, "break_even_utilization", b.utilization_low, b.utilization_high);
         json_range(&json, "break_even_requests_per_day", b.requests_low, b.requests_high);
-        json_object_end(&json);
+        json_out_object_end(&json);
     }
     struct plan_sensitivity s[PLAN_ASSUMPTIONS];
-    json_list(&json, "sensitivity");
+    json_out_list(&json, "sensitivity");
     for (size_t i = 0, count = plan_sensitivity(&ask->input, s); i < count; i++) {
-        json_object(&json, NULL);
-        json_text(&json, "assumption", s[i].assumption);
-        json_real(&json, "base", s[i].base);
-        json_real(&json, "usd_per_month_less", s[i].usd_less);
-        json_real(&json, "usd_per_month_more", s[i].usd_more);
-        json_real(&json, "swing", s[i].swing);
-        json_object_end(&json);
+        json_out_object(&json, NULL);
+        json_out_text(&json, "assumption", s[i].assumption);
+        json_out_real(&json, "base", s[i].base);
+        json_out_real(&json, "usd_per_month_less", s[i].usd_less);
+        json_out_real(&json, "usd_per_month_more", s[i].usd_more);
+        json_out_real(&json, "swing", s[i].swing);
+        json_out_object_end(&json);
     }
-    json_list_end(&json);
-    json_object_end(&json);
+    json_out_list_end(&json);
+    json_out_object_end(&json);
 }
 
 static bool plan_with(const struct plan_values *values, const char *scenario, struct arena *arena,

@@ -65,7 +65,7 @@ static int finish(struct run *run, const struct run_values *values, const char *
     run_outcome_fill(run, &outcome, &arena);
     if (values->json) {
         struct json json;
-        json_init(&json, stdout);
+        json_out_init(&json, stdout);
         result_json(&json, NULL, &outcome);
     } else {
         report_print(&outcome, stdout);

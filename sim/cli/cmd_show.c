@@ -26,61 +26,61 @@ static const struct options_spec show_specs[] = {
 
 static void made_json(struct json *json, const struct run_outcome *o)
 {
-    json_object(json, "made");
-    json_bool(json, "complete", o->complete);
-    json_text(json, "version", o->version);
-    json_text(json, "git", o->git);
-    json_text(json, "compiler", o->compiler);
-    json_text(json, "flags", o->flags);
-    json_int(json, "replication", o->replication);
-    json_text(json, "start", text_stamp(o->start_unix_s).s);
-    json_time(json, "horizon_s", o->horizon_ps);
-    json_time(json, "warmup_s", o->warmup_ps);
-    json_time(json, "until_s",
-              o->hour_count > 0 ? o->hours_all[o->hour_count - 1].end_ps : (int64_t)0);
-    json_object_end(json);
+    json_out_object(json, "made");
+    json_out_bool(json, "complete", o->complete);
+    json_out_text(json, "version", o->version);
+    json_out_text(json, "git", o->git);
+    json_out_text(json, "compiler", o->compiler);
+    json_out_text(json, "flags", o->flags);
+    json_out_int(json, "replication", o->replication);
+    json_out_text(json, "start", text_stamp(o->start_unix_s).s);
+    json_out_time(json, "horizon_s", o->horizon_ps);
+    json_out_time(json, "warmup_s", o->warmup_ps);
+    json_out_time(json, "until_s",
+                  o->hour_count > 0 ? o->hours_all[o->hour_count - 1].end_ps : (int64_t)0);
+    json_out_object_end(json);
 }
 
 static void batches_json(struct json *json, const char *key, const struct interval *i)
 {
-    json_object(json, key);
-    json_real(json, "mid", i->mean);
-    json_real(json, "low", i->mean - i->half);
-    json_real(json, "high", i->mean + i->half);
-    json_text(json, "method", "batches");
-    json_object_end(json);
+    json_out_object(json, key);
+    json_out_real(json, "mid", i->mean);
+    json_out_real(json, "low", i->mean - i->half);
+    json_out_real(json, "high", i->mean + i->half);
+    json_out_text(json, "method", "batches");
+    json_out_object_end(json);
 }
 
 static void within_json(struct json *json, const struct run_outcome *o)
 {
     struct headline_within within = headline_within_run(o);
-    json_object(json, "intervals");
+    json_out_object(json, "intervals");
     batches_json(json, "in_flight", &within.in_flight);
     batches_json(json, "ttft_mean_s", &within.ttft_mean);
-    json_text(json, "no_means_because", within.unless);
+    json_out_text(json, "no_means_because", within.unless);
     for (size_t i = 0; i < HEADLINE_COUNT; i++) {
         const struct interval_range *range = headline_within_find(&within, &headlines[i]);
         if (range)
             headline_json(json, &headlines[i], range);
     }
-    json_object_end(json);
+    json_out_object_end(json);
 }
 
 static void one_json(const struct run_outcome *o, FILE *out)
 {
     struct json json;
-    json_init(&json, out);
-    json_object(&json, NULL);
+    json_out_init(&json, out);
+    json_out_object(&json, NULL);
     if (o->complete) {
         result_members_json(&json, o);
         within_json(&json, o);
     } else {
-        json_text(&json, "scenario", o->name);
-        json_int(&json, "seed", o->seed);
-        json_text(&json, "digest", NULL);
+        json_out_text(&json, "scenario", o->name);
+        json_out_int(&json, "seed", o->seed);
+        json_out_text(&json, "digest", NULL);
     }
     made_json(&json, o);
-    json_object_end(&json);
+    json_out_object_end(&json);
 }
 
 static int show_one(const struct show_values *values, const char *path, struct errors *errors)
@@ -186,22 +186,22 @@ static void replications_print(const struct replications *r, FILE *out)
 static void replications_json(const struct replications *r, FILE *out)
 {
     struct json json;
-    json_init(&json, out);
-    json_object(&json, NULL);
-    json_text(&json, "scenario", r->name);
-    json_count(&json, "replications", r->paths.count);
-    json_bool(&json, "audit_ok", r->audit_ok);
-    json_list(&json, "digests");
+    json_out_init(&json, out);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "scenario", r->name);
+    json_out_count(&json, "replications", r->paths.count);
+    json_out_bool(&json, "audit_ok", r->audit_ok);
+    json_out_list(&json, "digests");
     for (size_t k = 0; k < r->paths.count; k++)
-        json_text(&json, NULL, r->digests[k]);
-    json_list_end(&json);
-    json_object(&json, "intervals");
+        json_out_text(&json, NULL, r->digests[k]);
+    json_out_list_end(&json);
+    json_out_object(&json, "intervals");
     for (size_t i = 0; i < HEADLINE_COUNT; i++) {
         struct interval_range range = headline_range(&headlines[i], r->values[i], r->paths.count);
         headline_json(&json, &headlines[i], &range);
     }
-    json_object_end(&json);
-    json_object_end(&json);
+    json_out_object_end(&json);
+    json_out_object_end(&json);
 }
 
 static int show_many(const struct show_values *values, const struct options_list *paths,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "sim/cli/command.h"
-#include "sim/cli/json.h"
+#include "sim/cli/json_out.h"
 #include "sim/cli/replicate.h"
 #include "sim/cli/sizing.h"
 #include "sim/cli/text.h"
@@ -46,22 +46,22 @@ static void size_json(const char *name, const struct sizing_trial *first,
 {
     struct json json;
     struct interval over = interval_of(sizes, count);
-    json_init(&json, stdout);
-    json_object(&json, NULL);
-    json_text(&json, "scenario", name);
-    json_count(&json, "replicas", first->replicas);
-    json_real(&json, "attainment", first->attainment);
-    json_real(&json, "gpu_hours", first->gpu_hours);
-    json_real(&json, "usd", first->usd);
-    json_real(&json, "usd_per_mtok_total", first->usd_per_mtok_total);
-    json_text(&json, "binds", binds(first, few));
-    json_count(&json, "one_fewer", few->replicas);
-    json_real(&json, "one_fewer_attainment", few->replicas ? few->attainment : NAN);
-    json_count(&json, "replications", count);
-    json_real(&json, "replicas_mean", over.mean);
-    json_real(&json, "replicas_half_interval", over.half);
-    json_real(&json, "replicas_most", most);
-    json_object_end(&json);
+    json_out_init(&json, stdout);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "scenario", name);
+    json_out_count(&json, "replicas", first->replicas);
+    json_out_real(&json, "attainment", first->attainment);
+    json_out_real(&json, "gpu_hours", first->gpu_hours);
+    json_out_real(&json, "usd", first->usd);
+    json_out_real(&json, "usd_per_mtok_total", first->usd_per_mtok_total);
+    json_out_text(&json, "binds", binds(first, few));
+    json_out_count(&json, "one_fewer", few->replicas);
+    json_out_real(&json, "one_fewer_attainment", few->replicas ? few->attainment : NAN);
+    json_out_count(&json, "replications", count);
+    json_out_real(&json, "replicas_mean", over.mean);
+    json_out_real(&json, "replicas_half_interval", over.half);
+    json_out_real(&json, "replicas_most", most);
+    json_out_object_end(&json);
 }
 
 static void size_print(const char *name, const struct sizing_trial *first,

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "sim/cli/command.h"
-#include "sim/cli/json.h"
+#include "sim/cli/json_out.h"
 #include "sim/cli/setup.h"
 #include "sim/cli/sweep_options.h"
 #include "sim/cli/sweep_slurm.h"
@@ -178,39 +178,39 @@ static void effects_json(struct json *json, const struct sweep_results *results,
     if (!name || !output_of(layout, name, &index))
         return;
     sweep_results_effects(results, index, effects);
-    json_text(json, "output", name);
-    json_list(json, "effects");
+    json_out_text(json, "output", name);
+    json_out_list(json, "effects");
     for (size_t i = 0; i < layout->input_count; i++) {
-        json_object(json, NULL);
-        json_text(json, "input", layout->inputs[effects[i].input]);
-        json_real(json, "base", effects[i].base);
-        json_real(json, "low", effects[i].low);
-        json_real(json, "high", effects[i].high);
-        json_real(json, "swing", effects[i].swing);
-        json_text(json, "low_at", layout->labels[effects[i].low_at]);
-        json_text(json, "high_at", layout->labels[effects[i].high_at]);
-        json_object_end(json);
+        json_out_object(json, NULL);
+        json_out_text(json, "input", layout->inputs[effects[i].input]);
+        json_out_real(json, "base", effects[i].base);
+        json_out_real(json, "low", effects[i].low);
+        json_out_real(json, "high", effects[i].high);
+        json_out_real(json, "swing", effects[i].swing);
+        json_out_text(json, "low_at", layout->labels[effects[i].low_at]);
+        json_out_text(json, "high_at", layout->labels[effects[i].high_at]);
+        json_out_object_end(json);
     }
-    json_list_end(json);
+    json_out_list_end(json);
 }
 
 static void report_json(const char *name, const char *folder, const struct sweep_report *report,
                         const struct sweep_results *results, const char *output)
 {
     struct json json;
-    json_init(&json, stdout);
-    json_object(&json, NULL);
-    json_text(&json, "sweep", name);
-    json_text(&json, "folder", folder);
-    json_count(&json, "runs", report->runs);
-    json_count(&json, "done", report->all_done);
-    json_count(&json, "failed", report->all_failed);
-    json_count(&json, "missing", report->all_missing);
-    json_count(&json, "up_to_date_before", report->up_to_date);
-    json_count(&json, "run_now", report->done + report->failed);
+    json_out_init(&json, stdout);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "sweep", name);
+    json_out_text(&json, "folder", folder);
+    json_out_count(&json, "runs", report->runs);
+    json_out_count(&json, "done", report->all_done);
+    json_out_count(&json, "failed", report->all_failed);
+    json_out_count(&json, "missing", report->all_missing);
+    json_out_count(&json, "up_to_date_before", report->up_to_date);
+    json_out_count(&json, "run_now", report->done + report->failed);
     if (results)
         effects_json(&json, results, output);
-    json_object_end(&json);
+    json_out_object_end(&json);
 }
 
 static void report_print(const char *name, const char *folder, const struct sweep_report *report,

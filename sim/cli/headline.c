@@ -97,12 +97,12 @@ struct text headline_text(const struct headline *headline, const struct interval
 void headline_json(struct json *json, const struct headline *headline,
                    const struct interval_range *range)
 {
-    json_object(json, headline->key);
-    json_real(json, "mid", range->mid);
-    json_real(json, "low", range->low);
-    json_real(json, "high", range->high);
-    json_text(json, "method", headline->quantile ? "order" : "student");
-    json_object_end(json);
+    json_out_object(json, headline->key);
+    json_out_real(json, "mid", range->mid);
+    json_out_real(json, "low", range->low);
+    json_out_real(json, "high", range->high);
+    json_out_text(json, "method", headline->quantile ? "order" : "student");
+    json_out_object_end(json);
 }
 
 /* ---- inside one run ----------------------------------------------------------------------------

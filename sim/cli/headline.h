@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "sim/cli/json.h"
+#include "sim/cli/json_out.h"
 #include "sim/cli/text.h"
 #include "sim/run/interval.h"
 #include "sim/run/run_outcome.h"

@@ -89,24 +89,24 @@ void paired_print(const struct paired *p, FILE *out)
 
 void paired_json(struct json *json, const struct paired *p, size_t variant)
 {
-    json_object(json, "intervals");
+    json_out_object(json, "intervals");
     for (size_t h = 0; h < HEADLINE_COUNT; h++) {
         struct interval_range range = range_of(p, variant, h);
         headline_json(json, &headlines[h], &range);
     }
-    json_object_end(json);
+    json_out_object_end(json);
     if (variant == 0)
         return;
-    json_object(json, "differences");
+    json_out_object(json, "differences");
     for (size_t h = 0; h < HEADLINE_COUNT; h++) {
         struct interval_pair pair = difference_of(p, variant, h);
-        json_object(json, headlines[h].key);
-        json_real(json, "mid", pair.mean);
-        json_real(json, "low", pair.mean - pair.half);
-        json_real(json, "high", pair.mean + pair.half);
-        json_real(json, "unpaired_half", pair.unpaired);
-        json_real(json, "gain", interval_pair_gain(&pair));
-        json_object_end(json);
+        json_out_object(json, headlines[h].key);
+        json_out_real(json, "mid", pair.mean);
+        json_out_real(json, "low", pair.mean - pair.half);
+        json_out_real(json, "high", pair.mean + pair.half);
+        json_out_real(json, "unpaired_half", pair.unpaired);
+        json_out_real(json, "gain", interval_pair_gain(&pair));
+        json_out_object_end(json);
     }
-    json_object_end(json);
+    json_out_object_end(json);
 }

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "sim/cli/json.h"
+#include "sim/cli/json_out.h"
 #include "sim/run/run_outcome.h"
 
 /* The object of `run --json`: exactly the keys of docs/output.md, without `run` when the outcome is

@@ -98,7 +98,7 @@ static bool file_holds(const char *path, const char *text, size_t length)
 /* Processes of other machines may have the same number: the machine's name tells them apart. */
 static bool file_replace(const char *path, const char *text, size_t length, struct errors *errors)
 {
-    char temporary[PATH_BYTES], machine[64] = "";
+    char temporary[PATH_BYTES + 128], machine[64] = "";
     gethostname(machine, sizeof machine - 1);
     snprintf(temporary, sizeof temporary, "%s.tmp-%s-%ld", path, machine, (long)getpid());
     int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

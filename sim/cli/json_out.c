@@ -1,4 +1,4 @@
-#include "sim/cli/json.h"
+#include "sim/cli/json_out.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -56,32 +56,32 @@ static void close_level(struct json *json, char bracket)
         fputc('\n', json->out);
 }
 
-void json_init(struct json *json, FILE *out)
+void json_out_init(struct json *json, FILE *out)
 {
     *json = (struct json){.out = out, .first = true};
 }
 
-void json_object(struct json *json, const char *key)
+void json_out_object(struct json *json, const char *key)
 {
     open_level(json, key, '{');
 }
 
-void json_object_end(struct json *json)
+void json_out_object_end(struct json *json)
 {
     close_level(json, '}');
 }
 
-void json_list(struct json *json, const char *key)
+void json_out_list(struct json *json, const char *key)
 {
     open_level(json, key, '[');
 }
 
-void json_list_end(struct json *json)
+void json_out_list_end(struct json *json)
 {
     close_level(json, ']');
 }
 
-void json_text(struct json *json, const char *key, const char *value)
+void json_out_text(struct json *json, const char *key, const char *value)
 {
     lead(json, key);
     if (value)
@@ -90,19 +90,19 @@ void json_text(struct json *json, const char *key, const char *value)
         fputs("null", json->out);
 }
 
-void json_bool(struct json *json, const char *key, bool value)
+void json_out_bool(struct json *json, const char *key, bool value)
 {
     lead(json, key);
     fputs(value ? "true" : "false", json->out);
 }
 
-void json_count(struct json *json, const char *key, uint64_t value)
+void json_out_count(struct json *json, const char *key, uint64_t value)
 {
     lead(json, key);
     fprintf(json->out, "%" PRIu64, value);
 }
 
-void json_int(struct json *json, const char *key, int64_t value)
+void json_out_int(struct json *json, const char *key, int64_t value)
 {
     lead(json, key);
     if (value == COLUMN_INT_NONE)
@@ -111,7 +111,7 @@ void json_int(struct json *json, const char *key, int64_t value)
         fprintf(json->out, "%" PRId64, value);
 }
 
-void json_real(struct json *json, const char *key, double value)
+void json_out_real(struct json *json, const char *key, double value)
 {
     lead(json, key);
     if (!isfinite(value)) {
@@ -127,7 +127,7 @@ void json_real(struct json *json, const char *key, double value)
     fputs(text, json->out);
 }
 
-void json_time(struct json *json, const char *key, int64_t ps)
+void json_out_time(struct json *json, const char *key, int64_t ps)
 {
     char text[TIME_TEXT_MAX];
     lead(json, key);
