@@ -130,7 +130,7 @@ def plot_sweep(sweep, output="usd", x=None, by=None, at=None, log=False):
         fig.log_seconds(axis)
     else:
         low, high = axis.get_ylim()
-        if sweep.data[output].attrs.get("units") == "1" and low > 0.9 * high:  # all attain nearly all
+        if sweep.data[output].attrs.get("units") == "1" and low > 0.9 * high:
             axis.margins(y=0.1)
         else:
             low = min(0, low)
