@@ -78,7 +78,7 @@ static const struct field attention_item = {
 
 #define MOE(key, member, fallback_text, low, high, text)                                           \
     COUNT(struct moe_shape, key, member, fallback_text, low, high, text)
-static const struct field moe_fields[] = {
+static const struct field moe_experts_fields[] = {
     MOE("layers", layers, "0", 0, 10000, "Layers with experts"),
     MOE("experts", experts, "0", 0, 65536, "Routed experts per layer; 0: a dense model"),
     MOE("top_k", top_k, "0", 0, 65536, "Routed experts per token"),
@@ -150,7 +150,7 @@ const struct field llm_fields[] = {
     {.name = "moe",
      .kind = FIELD_STRUCT,
      .offset = offsetof(struct llm_spec, moe),
-     .fields = moe_fields,
+     .fields = moe_experts_fields,
      .doc = "Layers with experts"},
     {.name = "other_params",
      .kind = FIELD_REAL,

@@ -8,7 +8,7 @@
 #include "sim/base/detmath.h"
 #include "sim/base/time.h"
 
-const struct field moe_fields[] = {
+const struct field moe_experts_fields[] = {
     {.name = "popularity",
      .kind = FIELD_VARIANT,
      .fallback = "balanced",

@@ -27,7 +27,7 @@ struct moe_config {
     int placement;        /* enum moe_placement_kind */
     int64_t rebalance_ps; /* FIELD_INT_UNSET: placed once */
 };
-extern const struct field moe_fields[];
+extern const struct field moe_experts_fields[];
 bool moe_experts_balanced(const struct moe_config *config);
 
 struct moe_experts_config {

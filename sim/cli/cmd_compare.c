@@ -75,7 +75,7 @@ static void values_take(const struct compare *compare, struct contender *o, size
                         const struct metrics_summary *summary)
 {
     for (size_t h = 0; h < HEADLINE_COUNT; h++)
-        o->values[h * compare->replications + replication] = headlines[h].value(summary);
+        o->values[h * compare->replications + replication] = headline_table[h].value(summary);
 }
 
 /* How variants are opened: one measurement of a capacity serves all that have the same replica. */

@@ -59,9 +59,9 @@ static void within_json(struct json *json, const struct run_outcome *o)
     batches_json(json, "ttft_mean_s", &within.ttft_mean);
     json_out_text(json, "no_means_because", within.unless);
     for (size_t i = 0; i < HEADLINE_COUNT; i++) {
-        const struct interval_range *range = headline_within_find(&within, &headlines[i]);
+        const struct interval_range *range = headline_within_find(&within, &headline_table[i]);
         if (range)
-            headline_json(json, &headlines[i], range);
+            headline_json(json, &headline_table[i], range);
     }
     json_out_object_end(json);
 }
@@ -158,7 +158,7 @@ static bool replication_take(struct replications *r, size_t k, const struct run_
         }
     }
     for (size_t i = 0; i < HEADLINE_COUNT; i++)
-        r->values[i][k] = headlines[i].value(o->summaries);
+        r->values[i][k] = headline_table[i].value(o->summaries);
     r->audit_ok &= o->audit_ok;
     return true;
 }
@@ -171,11 +171,12 @@ static void replications_print(const struct replications *r, FILE *out)
     struct text *head = text_table_row(&table, false);
     snprintf(head[2].s, sizeof head[2].s, "95 %% interval");
     for (size_t i = 0; i < HEADLINE_COUNT; i++) {
-        struct interval_range range = headline_range(&headlines[i], r->values[i], r->paths.count);
+        struct interval_range range =
+            headline_range(&headline_table[i], r->values[i], r->paths.count);
         struct text *row = text_table_row(&table, i == 0);
-        snprintf(row[0].s, sizeof row[0].s, "%s", headlines[i].name);
-        snprintf(row[1].s, sizeof row[1].s, "%s", headlines[i].unit);
-        row[2] = headline_text(&headlines[i], &range);
+        snprintf(row[0].s, sizeof row[0].s, "%s", headline_table[i].name);
+        snprintf(row[1].s, sizeof row[1].s, "%s", headline_table[i].unit);
+        row[2] = headline_text(&headline_table[i], &range);
     }
     text_table_print(&table, out);
     text_table_free(&table);
@@ -197,8 +198,9 @@ static void replications_json(const struct replications *r, FILE *out)
     json_out_list_end(&json);
     json_out_object(&json, "intervals");
     for (size_t i = 0; i < HEADLINE_COUNT; i++) {
-        struct interval_range range = headline_range(&headlines[i], r->values[i], r->paths.count);
-        headline_json(&json, &headlines[i], &range);
+        struct interval_range range =
+            headline_range(&headline_table[i], r->values[i], r->paths.count);
+        headline_json(&json, &headline_table[i], &range);
     }
     json_out_object_end(&json);
     json_out_object_end(&json);

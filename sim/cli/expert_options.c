@@ -38,7 +38,7 @@ bool expert_options_read(const char *popularity, const char *placement, const ch
                          struct errors *errors)
 {
     *o = (struct expert_options){.given = popularity != NULL, .popularity = popularity};
-    field_defaults(moe_fields, &o->config, arena);
+    field_defaults(moe_experts_fields, &o->config, arena);
     bool ok = quantity_whole(redundant, "redundant", UNIT_NONE, 0, 0, 65536, &o->redundant, errors);
     ok &=
         quantity_choice(placement, "placement", moe_placement_names, &o->config.placement, errors);

@@ -52,7 +52,7 @@ static double utilization(const struct metrics_summary *s)
     return s->utilization;
 }
 
-const struct headline headlines[HEADLINE_COUNT] = {
+const struct headline headline_table[HEADLINE_COUNT] = {
     {"gpu_hours", "GPU-hours billed", "", gpu_hours, 1, false},
     {"usd", "cost", "$", usd, 1, false},
     {"usd_per_mtok", "cost per million tokens", "$", usd_per_mtok, 1, false},
@@ -155,14 +155,14 @@ static struct interval_range quantile_range(const struct run_outcome *o,
 const struct interval_range *headline_within_find(const struct headline_within *within,
                                                   const struct headline *headline)
 {
-    return headline->quantile ? &within->quantiles[headline - headlines] : NULL;
+    return headline->quantile ? &within->quantiles[headline - headline_table] : NULL;
 }
 
 struct headline_within headline_within_run(const struct run_outcome *o)
 {
     struct headline_within within = {.in_flight = {NAN, NAN}, .ttft_mean = {NAN, NAN}};
     for (size_t i = 0; i < HEADLINE_COUNT; i++)
-        within.quantiles[i] = quantile_range(o, &headlines[i]);
+        within.quantiles[i] = quantile_range(o, &headline_table[i]);
     struct transient transient = transient_find(o);
     if (!transient.constant) {
         within.unless = "the load is not constant";

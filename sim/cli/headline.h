@@ -19,7 +19,7 @@ struct headline {
         quantile; /* over replications: a median and order statistics, not a mean and Student's t */
 };
 enum { HEADLINE_COUNT = 10 };
-extern const struct headline headlines[HEADLINE_COUNT];
+extern const struct headline headline_table[HEADLINE_COUNT];
 
 /* What a table of intervals over replications says below. */
 #define HEADLINE_NOTE                                                                              \
@@ -39,10 +39,11 @@ void headline_json(struct json *json, const struct headline *headline,
 
 /* Intervals from inside one run, where something can be said. */
 struct headline_within {
-    struct interval in_flight, ttft_mean;            /* by batch means; half NaN: not to be had */
-    struct interval_range quantiles[HEADLINE_COUNT]; /* in order of headlines, of those that are
-                                  quantiles: by order statistics, as if requests were independent */
-    const char *unless; /* why there are no batch means; NULL: there are */
+    struct interval in_flight, ttft_mean; /* by batch means; half NaN: not to be had */
+    struct interval_range
+        quantiles[HEADLINE_COUNT]; /* in order of headline_table, of those that are
+                quantiles: by order statistics, as if requests were independent */
+    const char *unless;            /* why there are no batch means; NULL: there are */
 };
 struct headline_within headline_within_run(const struct run_outcome *outcome);
 /* A headline's interval; NULL: it has none inside a run. */

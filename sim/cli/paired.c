@@ -9,7 +9,8 @@ static const double *values_of(const struct paired *p, size_t variant, size_t he
 
 static struct interval_range range_of(const struct paired *p, size_t variant, size_t headline)
 {
-    return headline_range(&headlines[headline], values_of(p, variant, headline), p->replications);
+    return headline_range(&headline_table[headline], values_of(p, variant, headline),
+                          p->replications);
 }
 
 /* From the first variant. */
@@ -49,8 +50,8 @@ static void table_begin(struct text_table *table, const struct paired *p, size_t
 static struct text *row_begin(struct text_table *table, size_t headline)
 {
     struct text *row = text_table_row(table, headline == 0);
-    snprintf(row[0].s, sizeof row[0].s, "%s", headlines[headline].name);
-    snprintf(row[1].s, sizeof row[1].s, "%s", headlines[headline].unit);
+    snprintf(row[0].s, sizeof row[0].s, "%s", headline_table[headline].name);
+    snprintf(row[1].s, sizeof row[1].s, "%s", headline_table[headline].unit);
     return row;
 }
 
@@ -63,7 +64,7 @@ void paired_print(const struct paired *p, FILE *out)
         struct text *row = row_begin(&table, h);
         for (size_t i = 0; i < p->count; i++) {
             struct interval_range range = range_of(p, i, h);
-            row[2 + i] = headline_text(&headlines[h], &range);
+            row[2 + i] = headline_text(&headline_table[h], &range);
         }
     }
     text_table_print(&table, out);
@@ -76,7 +77,7 @@ void paired_print(const struct paired *p, FILE *out)
         struct text *row = row_begin(&table, h);
         for (size_t i = 1; i < p->count; i++) {
             struct interval_pair pair = difference_of(p, i, h);
-            row[1 + i] = difference_text(&headlines[h], &pair);
+            row[1 + i] = difference_text(&headline_table[h], &pair);
         }
     }
     text_table_print(&table, out);
@@ -92,7 +93,7 @@ void paired_json(struct json *json, const struct paired *p, size_t variant)
     json_out_object(json, "intervals");
     for (size_t h = 0; h < HEADLINE_COUNT; h++) {
         struct interval_range range = range_of(p, variant, h);
-        headline_json(json, &headlines[h], &range);
+        headline_json(json, &headline_table[h], &range);
     }
     json_out_object_end(json);
     if (variant == 0)
@@ -100,7 +101,7 @@ void paired_json(struct json *json, const struct paired *p, size_t variant)
     json_out_object(json, "differences");
     for (size_t h = 0; h < HEADLINE_COUNT; h++) {
         struct interval_pair pair = difference_of(p, variant, h);
-        json_out_object(json, headlines[h].key);
+        json_out_object(json, headline_table[h].key);
         json_out_real(json, "mid", pair.mean);
         json_out_real(json, "low", pair.mean - pair.half);
         json_out_real(json, "high", pair.mean + pair.half);

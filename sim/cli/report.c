@@ -615,7 +615,7 @@ void report_within_print(const struct run_outcome *o, FILE *out)
         fprintf(out, "none: %s\n", within.unless);
     }
     for (size_t i = 0; i < HEADLINE_COUNT; i++) {
-        const struct headline *h = &headlines[i];
+        const struct headline *h = &headline_table[i];
         const struct interval_range *range = headline_within_find(&within, h);
         if (!range || isnan(range->low))
             continue;

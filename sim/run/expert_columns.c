@@ -6,7 +6,7 @@
         .name = name_, .type = type_, .offset = offsetof(struct expert_gpu_row, member),           \
         .unit = unit_, .long_name = long_, .doc = doc_                                             \
     }
-const struct column expert_gpu_columns[] = {
+const struct column expert_columns_gpu[] = {
     GPU("pool", COLUMN_INT64, "1", pool, "pool", "Index of the pool in the scenario."),
     GPU("layer_group", COLUMN_INT64, "1", layer_group, "layer group",
         "Group of consecutive MoE layers, from 0."),
@@ -26,7 +26,7 @@ const struct column expert_gpu_columns[] = {
         .name = name_, .type = type_, .offset = offsetof(struct expert_layer_row, member),         \
         .unit = unit_, .long_name = long_, .doc = doc_                                             \
     }
-const struct column expert_layer_columns[] = {
+const struct column expert_columns_layer[] = {
     LAYER("pool", COLUMN_INT64, "1", pool, "pool", "Index of the pool in the scenario."),
     LAYER("layer_group", COLUMN_INT64, "1", layer_group, "layer group",
           "Group of consecutive MoE layers, from 0."),
@@ -71,7 +71,7 @@ const struct column expert_layer_columns[] = {
         .name = name_, .type = type_, .offset = offsetof(struct expert_hot_row, member),           \
         .unit = unit_, .long_name = long_, .doc = doc_                                             \
     }
-const struct column expert_hot_columns[] = {
+const struct column expert_columns_hot[] = {
     HOT("start", COLUMN_TIME, "s", start_ps, "start of the interval",
         "Start of the interval, seconds after the run's start."),
     HOT("pool", COLUMN_INT64, "1", pool, "pool", "Index of the pool in the scenario."),

@@ -57,9 +57,9 @@ struct expert_hot_row {
     int64_t expert, tokens, copies;
     double load; /* over the mean of the experts */
 };
-extern const struct column expert_gpu_columns[];
-extern const struct column expert_layer_columns[];
-extern const struct column expert_hot_columns[];
+extern const struct column expert_columns_gpu[];
+extern const struct column expert_columns_layer[];
+extern const struct column expert_columns_hot[];
 
 /* Rows so far: time × series, series-major inside an interval, and the series' names. */
 struct expert_rows {

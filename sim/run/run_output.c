@@ -110,7 +110,7 @@ const struct trace_table run_tables[RUN_TABLE_COUNT] = {
                               "one row per interval, pool, layer group and expert-parallel rank; "
                               "the names are pool/layer group/rank.",
                        .shape = TRACE_SERIES,
-                       .columns = expert_gpu_columns,
+                       .columns = expert_columns_gpu,
                        .row_size = sizeof(struct expert_gpu_row),
                        .start_offset = offsetof(struct expert_gpu_row, start_ps),
                        .end_offset = offsetof(struct expert_gpu_row, end_ps),
@@ -119,7 +119,7 @@ const struct trace_table run_tables[RUN_TABLE_COUNT] = {
                            .doc = "Balance of the same, one row per interval, pool and layer "
                                   "group; the names are pool/layer group.",
                            .shape = TRACE_SERIES,
-                           .columns = expert_layer_columns,
+                           .columns = expert_columns_layer,
                            .row_size = sizeof(struct expert_layer_row),
                            .start_offset = offsetof(struct expert_layer_row, start_ps),
                            .end_offset = offsetof(struct expert_layer_row, end_ps),
@@ -128,7 +128,7 @@ const struct trace_table run_tables[RUN_TABLE_COUNT] = {
                                .doc = "The five most popular experts of each interval, pool and "
                                       "layer group.",
                                .shape = TRACE_LIST,
-                               .columns = expert_hot_columns,
+                               .columns = expert_columns_hot,
                                .row_size = sizeof(struct expert_hot_row),
                                .dimension = "entry"},
     [RUN_TABLE_POOLS] = {.group = "pools",

@@ -218,6 +218,7 @@ YAML
   fs_run compare roofline.yaml --json --policies static,ideal,target,predictive,warm_pool
   assert_status 0
   printf '%s\n' "$output" >out.json
+  # shellcheck disable=SC2154  # bats' own
   [ "$(grep -c 'pool main: one replica sustains' <<<"$stderr")" = 1 ]
   [[ $stderr != *warning* ]]
   [ "$(json out.json 'all(18 < v["result"]["pools"][0]["capacity"] < 19.5 for v in o["variants"])')" = True ]

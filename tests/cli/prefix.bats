@@ -69,7 +69,7 @@ YAML
   for policy in round_robin session_sticky prefix_aware weighted; do
     fs_run run chat.yaml --json --quiet --force --set fleet.router.policy=$policy
     assert_status 0
-    cp /dev/stdin "$policy.json" <<<"$output"
+    printf '%s\n' "$output" >"$policy.json"
   done
   run "$FLEETSIM_PYTHON" - <<'PY'
 import json

@@ -171,6 +171,7 @@ limited() {
   status=0
   (trap '' XFSZ && ulimit -f "$kilobytes" && "$FLEETSIM_BIN" run small.yaml --quiet "$@") \
     >out.txt 2>err.txt || status=$?
+  # shellcheck disable=SC2034  # the assertions read it
   output=$(<out.txt) stderr=$(<err.txt)
 }
 

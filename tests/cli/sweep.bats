@@ -519,7 +519,7 @@ YAML
 
 @test "--slurm prints a batch script that bash can read and that does the sweep" {
   small_sweep
-  fs_run sweep sweep.yaml --slurm 3 -o "a folder" --set 'seed=2' --jobs 1
+  fs_run sweep sweep.yaml --slurm 3 -o "a folder" --set 'name=other name' --jobs 1
   assert_status 0
   printf '%s\n' "$output" >job.sh
   bash -n job.sh
