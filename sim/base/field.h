@@ -135,5 +135,10 @@ const char *field_text(const struct field *field, const void *target, struct are
  * to the same struct, given from the same working directory (a PATH is written as it was resolved).
  * In the arena. Lives in field_yaml.c. */
 char *field_yaml(const struct field *fields, const void *base, struct arena *arena);
+/* The next bytes of a UTF-8 text as they stand between YAML's double quotes: those that would not
+ * be read back (quotes, controls, line separators) escaped, a character at a time, all others as
+ * they are. Moves *at behind them; **at is not the end. Returns the length. */
+enum { FIELD_ESCAPE_MAX = 8 };
+size_t field_yaml_escape(const char **at, char escaped[FIELD_ESCAPE_MAX]);
 
 #endif

@@ -45,28 +45,39 @@ static bool text_plain(const char *text)
     return true;
 }
 
+size_t field_yaml_escape(const char **at, char escaped[FIELD_ESCAPE_MAX])
+{
+    const unsigned char *c = (const unsigned char *)*at;
+    size_t taken = 1;
+    if (*c == '"' || *c == '\\') {
+        snprintf(escaped, FIELD_ESCAPE_MAX, "\\%c", *c);
+    } else if (*c == '\n' || *c == '\t') {
+        snprintf(escaped, FIELD_ESCAPE_MAX, "\\%c", *c == '\n' ? 'n' : 't');
+    } else if (*c < 0x20 || *c == 0x7f) {
+        snprintf(escaped, FIELD_ESCAPE_MAX, "\\x%02x", *c);
+    } else if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) { /* C1 controls: not printable */
+        snprintf(escaped, FIELD_ESCAPE_MAX, "\\x%02x", c[1]);
+        taken = 2;
+    } else if (c[0] == 0xe2 && c[1] == 0x80 && (c[2] == 0xa8 || c[2] == 0xa9)) {
+        snprintf(escaped, FIELD_ESCAPE_MAX, "\\u20%02x", c[2] - 0x80); /* line separators */
+        taken = 3;
+    } else if (c[0] == 0xef && c[1] == 0xbb && c[2] == 0xbf) {
+        snprintf(escaped, FIELD_ESCAPE_MAX, "\\ufeff"); /* a byte order mark */
+        taken = 3;
+    } else {
+        snprintf(escaped, FIELD_ESCAPE_MAX, "%c", *c);
+    }
+    *at += taken;
+    return strlen(escaped);
+}
+
 static void text_quote(FILE *out, const char *text)
 {
+    char escaped[FIELD_ESCAPE_MAX];
     fputc('"', out);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            fprintf(out, "\\%c", *c);
-        else if (*c == '\n')
-            fputs("\\n", out);
-        else if (*c == '\t')
-            fputs("\\t", out);
-        else if (*c < 0x20 || *c == 0x7f)
-            fprintf(out, "\\x%02x", *c);
-        else if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) /* C1 controls: not printable */
-            fprintf(out, "\\x%02x", *++c);
-        else if (c[0] == 0xe2 && c[1] == 0x80 && (c[2] == 0xa8 || c[2] == 0xa9)) {
-            fprintf(out, "\\u20%02x", c[2] - 0x80); /* line and paragraph separators */
-            c += 2;
-        } else if (c[0] == 0xef && c[1] == 0xbb && c[2] == 0xbf) {
-            fputs("\\ufeff", out); /* a byte order mark */
-            c += 2;
-        } else
-            fputc(*c, out);
+    while (*text) {
+        field_yaml_escape(&text, escaped);
+        fputs(escaped, out);
     }
     fputc('"', out);
 }

@@ -325,15 +325,10 @@ static void scalar_put(struct line *line, const char *text, bool plain)
         return;
     }
     line_put(line, "\"", 1);
-    for (const char *c = text; *c; c++) {
-        char escaped[8];
-        if (*c == '"' || *c == '\\')
-            snprintf(escaped, sizeof escaped, "\\%c", *c);
-        else if ((unsigned char)*c < 0x20)
-            snprintf(escaped, sizeof escaped, "\\x%02x", (unsigned)(unsigned char)*c);
-        else
-            snprintf(escaped, sizeof escaped, "%c", *c);
-        line_put(line, escaped, strlen(escaped));
+    while (*text) {
+        char escaped[FIELD_ESCAPE_MAX];
+        size_t length = field_yaml_escape(&text, escaped);
+        line_put(line, escaped, length);
     }
     line_put(line, "\"", 1);
 }
