@@ -449,7 +449,7 @@ const struct column metrics_request_columns[] = {
     RECORD(UINT32, emitted_tokens, "emitted_tokens", "1", "output tokens emitted",
            "= output_tokens when completed."),
     RECORD(UINT32, cached_tokens, "cached_tokens", "1", "prompt tokens found in the prefix cache",
-           "At first admission."),
+           "At first admission, or after a preemption beyond all it had stored: never computed."),
     RECORD(UINT32, computed_tokens, "computed_tokens", "1", "prompt tokens computed",
            "For the first time."),
     RECORD(UINT32, recomputed_tokens, "recomputed_tokens", "1", "tokens recomputed",

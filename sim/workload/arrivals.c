@@ -7,4 +7,3 @@ const struct variant *const arrivals_variants[] = {&arrivals_poisson_variant,
                                                    &arrivals_trace_variant,
                                                    &arrivals_closed_loop_variant,
                                                    NULL};
-const char *const arrivals_later[] = {NULL};

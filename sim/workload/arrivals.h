@@ -51,7 +51,6 @@ struct arrivals_type {
 };
 
 extern const struct variant *const arrivals_variants[];
-extern const char *const arrivals_later[];
 extern const struct variant arrivals_poisson_variant;
 extern const struct variant arrivals_constant_variant;
 extern const struct variant arrivals_gamma_variant;

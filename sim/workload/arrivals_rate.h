@@ -30,8 +30,7 @@ struct arrivals_rate_config {
      .fallback = "flat",                                                                           \
      .doc = "How the rate varies over the local day or week; mean 1.",                             \
      .variants = curve_variants,                                                                   \
-     .tag = "shape",                                                                               \
-     .later = curve_later},                                                                        \
+     .tag = "shape"},                                                                              \
     {                                                                                              \
         .name = "spikes", .kind = FIELD_LIST, .offset = offsetof(type, spikes), .max = 1000,       \
         .doc = "Flash crowds, or outages: times in which the rate is multiplied. They come on "    \

@@ -355,7 +355,6 @@ static const struct variant harmonics_variant = {
 
 const struct variant *const curve_variants[] = {
     &flat_variant, &evening_variant, &hourly_variant, &weekly_variant, &harmonics_variant, NULL};
-const char *const curve_later[] = {NULL};
 
 /* ---- the table ---- */
 

@@ -62,7 +62,6 @@ struct curve {
 };
 
 extern const struct variant *const curve_variants[];
-extern const char *const curve_later[];
 
 /* Builds the table. value: a variant of curve_variants. False when the user's values are wrong,
  * after reporting. Nothing to free. */

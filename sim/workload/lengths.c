@@ -420,7 +420,6 @@ const struct variant *const lengths_variants[] = {&constant_variant,
                                                   &lengths_table_pareto_lognormal_variant,
                                                   &lengths_table_empirical_variant,
                                                   NULL};
-const char *const lengths_later[] = {NULL};
 
 bool lengths_init(struct lengths *lengths, const struct variant_value *value, uint32_t least,
                   const struct site *site, const char *key)

@@ -34,7 +34,6 @@ struct lengths {
 };
 
 extern const struct variant *const lengths_variants[];
-extern const char *const lengths_later[];
 
 /* value: a variant of lengths_variants. least: 1 for prompts, 0 for outputs. */
 bool lengths_init(struct lengths *lengths, const struct variant_value *value, uint32_t least,
