@@ -7,17 +7,14 @@
 
 #include "tests/validation/support_points.h"
 
-/* What InferenceX and the tool of aiconfigurator send: all users at once, ten requests each on
- * average; latencies are means over all requests, the burst at the start included. */
-enum { LOOP_WAVES = 10 };
-
 struct loop_result {
     double ttft_mean_s, ttft_median_s; /* what passes outside the engine included */
     double tpot_mean_s;                /* of a request: (end − first token) / (outputs − 1) */
     uint64_t requests;
 };
 
-/* waves × concurrency requests at the point's concurrency. Inside a Check test. */
+/* waves × concurrency requests at the point's concurrency, all users at once at first; the means
+ * are over all requests, that burst included. Inside a Check test. */
 struct loop_result loop_run(const struct point *point, int64_t waves);
 
 #endif
