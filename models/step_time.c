@@ -33,7 +33,7 @@ static int128 step_of(const struct step_law *law, uint32_t i)
     return law->base_ps + (int128)law->slope_ps * i;
 }
 
-uint32_t step_law_reach(const struct step_law *law, uint32_t n, int64_t elapsed_ps)
+uint32_t step_law_reach(const struct step_law *law, uint32_t n, int64_t elapsed_ps, int64_t *sum_ps)
 {
     debug_check(n >= 1);
     uint32_t k = law_seed(law, n, elapsed_ps);
@@ -46,6 +46,7 @@ uint32_t step_law_reach(const struct step_law *law, uint32_t n, int64_t elapsed_
     while (k < n && sum < elapsed_ps) {
         sum += step_of(law, k++);
     }
+    *sum_ps = (int64_t)sum;
     return k;
 }
 

@@ -99,9 +99,10 @@ static inline int128 step_law_sum(const struct step_law *law, uint32_t n)
     int64_t pairs = (int64_t)((uint64_t)n * (n - UINT64_C(1)) >> 1);
     return (int128)law->base_ps * n + (int128)law->slope_ps * pairs;
 }
-/* The smallest k in [1, n] with Σ_{i<k} step(i) ≥ elapsed_ps; n when there is none. A floating
- * seed, decided by integer predicates. */
-uint32_t step_law_reach(const struct step_law *law, uint32_t n, int64_t elapsed_ps);
+/* The smallest k in [1, n] with Σ_{i<k} step(i) ≥ elapsed_ps; n when there is none. sum_ps: that
+ * sum, which must be within the clock for k = n. A floating seed, decided by integer predicates. */
+uint32_t step_law_reach(const struct step_law *law, uint32_t n, int64_t elapsed_ps,
+                        int64_t *sum_ps);
 /* The largest k in [0, n] with Σ_{i<k} step(i) ≤ elapsed_ps (iterations complete at that time). */
 uint32_t step_law_complete(const struct step_law *law, uint32_t n, int64_t elapsed_ps);
 

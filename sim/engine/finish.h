@@ -1,4 +1,4 @@
-/* The finish heap: a binary min-heap of decodes by the iteration count at which they emit their
+/* The finish heap: a min-heap of decodes by the iteration count at which they emit their
  * last token. Count, not time: the order of finishing is known when a sequence begins to decode,
  * whatever the steps will take. Ties may come in any order: outcomes at one boundary are sorted by
  * request id afterwards. */

@@ -23,10 +23,12 @@ void kv_free(struct kv *kv)
 /* Decodes that need a block at one of `count` ≤ block_size starts from the given clock on. */
 static uint32_t due_sum(const struct kv *kv, uint32_t clock, uint32_t count)
 {
-    uint32_t sum = 0;
-    for (; count > 0; count--) {
-        sum += kv->due[clock];
-        clock = clock + 1 == kv->block_size ? 0 : clock + 1;
+    uint32_t sum = 0, end = clock + count, size = kv->block_size;
+    for (uint32_t i = clock; i < (end < size ? end : size); i++) {
+        sum += kv->due[i];
+    }
+    for (uint32_t i = size; i < end; i++) { /* round the clock */
+        sum += kv->due[i - size];
     }
     return sum;
 }

@@ -207,19 +207,25 @@ int64_t replica_kv_used(const struct replica *r, int64_t t)
     return used;
 }
 
-static void span_cut(struct replica *r, uint32_t k)
+/* The span ends with its first k iterations, which take elapsed_ps. */
+static void span_cut(struct replica *r, uint32_t k, int64_t elapsed_ps)
 {
     if (k < r->span) {
         r->span = k;
-        r->next_ps = time_add(r->origin_ps, law_time(&r->law, k));
+        r->next_ps = time_add(r->origin_ps, elapsed_ps);
     }
+}
+
+static void span_cut_at_once(struct replica *r)
+{
+    span_cut(r, 1, law_time(&r->law, 1));
 }
 
 void replica_settle_edge(struct replica *r, int64_t t)
 {
     replica_settle(r, t);
     if (r->running && r->batch.decodes > 0 && r->batch.prefills > 0) {
-        span_cut(r, 1);
+        span_cut_at_once(r);
     }
 }
 
@@ -330,20 +336,20 @@ static bool prefill_complete(struct replica *r, uint32_t index, int64_t t)
 }
 
 /* By request id. Shell's sort: nearly always two or three entries, and it never allocates. */
-static void outcomes_sort(struct outcome_entry *entries, uint32_t count)
+static void outcomes_sort(const struct replica *r, uint32_t count)
 {
-    uint32_t gap = 1;
+    uint32_t *who = r->outcomes, gap = 1;
     while (gap < count / 3) {
         gap = 3 * gap + 1;
     }
     for (; gap > 0; gap /= 3) {
         for (uint32_t i = gap; i < count; i++) {
-            struct outcome_entry entry = entries[i];
-            uint32_t j = i;
-            for (; j >= gap && entries[j - gap].id > entry.id; j -= gap) {
-                entries[j] = entries[j - gap];
+            uint32_t moved = who[i], j = i;
+            uint64_t id = at(r, moved)->record.request.id;
+            for (; j >= gap && at(r, who[j - gap])->record.request.id > id; j -= gap) {
+                who[j] = who[j - gap];
             }
-            entries[j] = entry;
+            who[j] = moved;
         }
     }
 }
@@ -359,7 +365,7 @@ static bool complete(struct replica *r, int64_t t)
     }
     while (r->decodes > 0 && r->finish[0].iteration == r->iteration) {
         uint32_t index = finish_pop(r->finish, r->decodes--);
-        r->outcomes[count++] = (struct outcome_entry){at(r, index)->record.request.id, index};
+        r->outcomes[count++] = index;
     }
     uint32_t index = r->prefill_head;
     while (index != SEQUENCE_NONE) {
@@ -367,16 +373,16 @@ static bool complete(struct replica *r, int64_t t)
         if (s->stored != s->target) {
             break;
         }
-        r->outcomes[count++] = (struct outcome_entry){s->record.request.id, index};
+        r->outcomes[count++] = index;
         index = s->next;
     }
     r->prefill_head = index;
     if (count > 1) {
-        outcomes_sort(r->outcomes, count);
+        outcomes_sort(r, count);
     }
     bool visible = false;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t who = r->outcomes[i].sequence;
+        uint32_t who = r->outcomes[i];
         if (at(r, who)->phase == SEQUENCE_DECODE) {
             batch_leave(r, who, 0);
             sequence_end(r, who, t, OUTCOME_COMPLETED);
@@ -443,8 +449,8 @@ void replica_step(struct replica *r, int64_t t)
     laws_set(r);
     r->span = form_span(r, preempted);
     if (t < r->slow_until_ps && r->span > 1) {
-        uint32_t reach = step_law_reach(&r->law, r->span, r->slow_until_ps - t);
-        r->span = reach < r->span ? reach : r->span;
+        int64_t elapsed_ps;
+        r->span = step_law_reach(&r->law, r->span, r->slow_until_ps - t, &elapsed_ps);
     }
     r->next_ps = time_add(t, law_time(&r->law, r->span));
 }
@@ -458,7 +464,9 @@ static void cut_for_arrival(struct replica *r, uint32_t index, int64_t t)
     if (r->span > 1 && r->run.count < r->engine->max_num_seqs &&
         r->batch.decodes + r->batch.prefill_tokens < r->engine->max_num_batched_tokens &&
         blocks <= kv_available(&r->kv)) {
-        span_cut(r, step_law_reach(&r->law, r->span, t - r->origin_ps));
+        int64_t elapsed_ps;
+        uint32_t k = step_law_reach(&r->law, r->span, t - r->origin_ps, &elapsed_ps);
+        span_cut(r, k, elapsed_ps);
     }
 }
 
@@ -490,7 +498,7 @@ void replica_cancel(struct replica *r, uint32_t index, int64_t t)
     /* A token that would come out at t itself is not sent any more: cancels precede steps. */
     settle_until(r, t - 1);
     if (r->running) {
-        span_cut(r, 1);
+        span_cut_at_once(r);
     }
     struct sequence *s = at(r, index);
     if (s->phase == SEQUENCE_WAITING) {

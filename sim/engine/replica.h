@@ -18,12 +18,6 @@
 #include "sim/engine/prefix_cache.h"
 #include "sim/engine/sequence.h"
 
-/* A sequence with something to report at a boundary: reported in order of request id. */
-struct outcome_entry {
-    uint64_t id;
-    uint32_t sequence;
-};
-
 struct replica {
     const struct engine *engine; /* borrowed */
     uint32_t slot;               /* its index in the fleet: what sequences refer to */
@@ -57,7 +51,7 @@ struct replica {
     uint32_t growing;      /* alive decodes with less than the model's window stored */
     int64_t window_kv;     /* Σ min(stored, window) over the alive decodes, at the origin */
     struct finish *finish; /* owned; heap of the alive decodes, [seats] */
-    struct outcome_entry *outcomes; /* owned scratch of one boundary, [seats] */
+    uint32_t *outcomes;    /* owned scratch of one boundary, [seats]: who has something to report */
     struct finish *saturate; /* owned; heap of the growing decodes by the iteration that fills their
                                 window, [seats]; only with a window */
     uint32_t seats;          /* grows with the largest batch */

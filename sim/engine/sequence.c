@@ -29,6 +29,23 @@ void sequence_table_free(struct sequence_table *table)
     *table = (struct sequence_table){0};
 }
 
+/* Of a request that has just come, but for the request. Copied as a whole: member by member takes
+ * three times as long. */
+static const struct sequence sequence_new = {
+    .record = {.admitted_ps = TIME_NONE,
+               .first_token_ps = TIME_NONE,
+               .end_ps = TIME_NONE,
+               .pool = UINT32_MAX,
+               .replica = UINT32_MAX,
+               .outcome = OUTCOME_IN_FLIGHT},
+    .last_token_ps = TIME_NONE,
+    .previous = SEQUENCE_NONE,
+    .next = SEQUENCE_NONE,
+    .slot = SEQUENCE_NONE,
+    .hold = {.node = PREFIX_CACHE_NONE}, /* prefix_cache_hold() */
+    .phase = SEQUENCE_WAITING,
+};
+
 uint32_t sequence_acquire(struct sequence_table *table, const struct request *request)
 {
     if (table->free_count == 0) {
@@ -38,22 +55,9 @@ uint32_t sequence_acquire(struct sequence_table *table, const struct request *re
     uint32_t index = table->free[--table->free_count];
     table->live++;
     struct sequence *s = &table->items[index];
-    *s = (struct sequence){
-        .record = {.request = *request,
-                   .admitted_ps = TIME_NONE,
-                   .first_token_ps = TIME_NONE,
-                   .end_ps = TIME_NONE,
-                   .pool = UINT32_MAX,
-                   .replica = UINT32_MAX,
-                   .outcome = OUTCOME_IN_FLIGHT},
-        .last_token_ps = TIME_NONE,
-        .target = request->prompt_tokens,
-        .previous = SEQUENCE_NONE,
-        .next = SEQUENCE_NONE,
-        .slot = SEQUENCE_NONE,
-        .hold = prefix_cache_hold(),
-        .phase = SEQUENCE_WAITING,
-    };
+    *s = sequence_new;
+    s->record.request = *request;
+    s->target = request->prompt_tokens;
     return index;
 }
 

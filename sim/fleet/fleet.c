@@ -281,18 +281,23 @@ void fleet_gauge(struct fleet *f, int64_t t)
     }
 }
 
+struct cut_entry {
+    uint64_t id;
+    uint32_t sequence;
+};
+
 static int by_request_id(const void *a_, const void *b_)
 {
-    const struct outcome_entry *a = a_, *b = b_;
+    const struct cut_entry *a = a_, *b = b_;
     return (a->id > b->id) - (a->id < b->id);
 }
 
 static void collect(const struct fleet *f, const struct sequence_list *list,
-                    struct outcome_entry *entries, size_t *count)
+                    struct cut_entry *entries, size_t *count)
 {
     for (uint32_t i = list->head; i != SEQUENCE_NONE;) {
         const struct sequence *s = sequence_at(&f->sequences, i);
-        entries[(*count)++] = (struct outcome_entry){s->record.request.id, i};
+        entries[(*count)++] = (struct cut_entry){s->record.request.id, i};
         i = s->next;
     }
 }
@@ -301,7 +306,7 @@ void fleet_cut(struct fleet *f, int64_t t)
 {
     fleet_settle(f, t);
     size_t count = 0;
-    struct outcome_entry *entries = memory_alloc((f->sequences.live + 1) * sizeof *entries);
+    struct cut_entry *entries = memory_alloc((f->sequences.live + 1) * sizeof *entries);
     for (uint32_t p = 0; p < f->pool_count; p++) {
         collect(f, &f->pools[p].queue, entries, &count);
     }

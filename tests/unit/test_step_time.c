@@ -167,8 +167,10 @@ START_TEST(inversion_against_adding_up)
             }
             complete = sum <= elapsed ? k : complete;
         }
-        ck_assert_msg(step_law_reach(&law, n, elapsed) == reach, "law %llu: reach",
+        int64_t reached_ps;
+        ck_assert_msg(step_law_reach(&law, n, elapsed, &reached_ps) == reach, "law %llu: reach",
                       (unsigned long long)i);
+        ck_assert(reached_ps == step_law_sum(&law, reach));
         ck_assert_msg(step_law_complete(&law, n, elapsed) == complete, "law %llu: complete",
                       (unsigned long long)i);
     }
@@ -180,9 +182,10 @@ START_TEST(inversion_of_long_spans)
 {
     struct step_law law = {.base_ps = 123456789012345, .slope_ps = 7, .valid_n = UINT32_MAX};
     for (uint32_t k = 1; k <= 65536; k += 4095) {
-        int64_t at = (int64_t)step_law_sum(&law, k);
-        ck_assert_uint_eq(step_law_reach(&law, 65536, at), k);
-        ck_assert_uint_eq(step_law_reach(&law, 65536, at + 1), k == 65536 ? k : k + 1);
+        int64_t at = (int64_t)step_law_sum(&law, k), sum;
+        ck_assert_uint_eq(step_law_reach(&law, 65536, at, &sum), k);
+        ck_assert_int_eq(sum, at);
+        ck_assert_uint_eq(step_law_reach(&law, 65536, at + 1, &sum), k == 65536 ? k : k + 1);
         ck_assert_uint_eq(step_law_complete(&law, 65536, at), k);
         ck_assert_uint_eq(step_law_complete(&law, 65536, at - 1), k - 1);
     }
