@@ -37,7 +37,7 @@ static double double_from_bits(uint64_t bits)
  * and, because 2s = f - s·f, in a form whose leading term f is exact (Tang 1990; fdlibm):
  *     ln(1 + f) = f - (f²/2 - s·(f²/2 + R)).
  * s² ≤ 0.02944, so eleven terms of the series leave 2^-63. */
-double detmath_log(double x)
+static double log_split(double x, double *exponent)
 {
     check(x > 0 && x <= 0x1.fffffffffffffp1023);
     int64_t k = 0;
@@ -51,16 +51,34 @@ double detmath_log(double x)
     bits += one - sqrt_half;
     k += (int64_t)(bits >> 52) - 1023;
     bits = (bits & ((UINT64_C(1) << 52) - 1)) + sqrt_half;
-    double f = double_from_bits(bits) - 1.0;
+    *exponent = (double)k;
+    return double_from_bits(bits) - 1.0;
+}
 
-    double s = f / (2.0 + f), z = s * s, w = z * z;
+static pair log_join(pair f, pair e)
+{
+    pair s = f / (2.0 + f), z = s * s, w = z * z;
     /* Even and odd powers apart: two short chains run side by side. */
-    double even = w * (2.0 / 5 + w * (2.0 / 9 + w * (2.0 / 13 + w * (2.0 / 17 + w * (2.0 / 21)))));
-    double odd =
+    pair even = w * (2.0 / 5 + w * (2.0 / 9 + w * (2.0 / 13 + w * (2.0 / 17 + w * (2.0 / 21)))));
+    pair odd =
         z * (2.0 / 3 +
              w * (2.0 / 7 + w * (2.0 / 11 + w * (2.0 / 15 + w * (2.0 / 19 + w * (2.0 / 23))))));
-    double r = even + odd, half = 0.5 * f * f, e = (double)k;
+    pair r = even + odd, half = 0.5 * f * f;
     return e * LN2_HIGH - ((half - (s * (half + r) + e * LN2_LOW)) - f);
+}
+
+double detmath_log(double x)
+{
+    double e, f = log_split(x, &e);
+    return log_join((pair){f, f}, (pair){e, e})[0];
+}
+
+void detmath_log_pair(double x[2])
+{
+    double e[2], f[2] = {log_split(x[0], &e[0]), log_split(x[1], &e[1])};
+    pair y = log_join((pair){f[0], f[1]}, (pair){e[0], e[1]});
+    x[0] = y[0];
+    x[1] = y[1];
 }
 
 /* x = k ln 2 + r, |r| ≤ ½ ln 2, r = high - low. With the even function

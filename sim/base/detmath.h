@@ -11,6 +11,7 @@ double detmath_exp(double x);
 /* Φ⁻¹(p), 0 < p < 1: Wichura's AS 241 (PPND16), relative error about 1e-15. */
 double detmath_normal_quantile(double p);
 /* The same of two values in place, to the same bits, in little more than the time of one. */
+void detmath_log_pair(double x[2]);
 void detmath_exp_pair(double x[2]);
 void detmath_normal_quantile_pair(double p[2]);
 /* cos(2π x), any finite x: for daily curves. Absolute error < 1e-15. */

@@ -111,21 +111,33 @@ static uint64_t quantile_rank(double q, uint64_t n)
     return rank < 1 ? 1 : (uint64_t)rank;
 }
 
+void histogram_quantiles(const struct histogram *h, const double *shares, size_t count,
+                         int64_t *values)
+{
+    uint64_t seen = 0;
+    uint32_t next = histogram_bucket(h->count > 0 ? (uint64_t)h->min : 0); /* the next to be seen */
+    for (size_t i = 0; i < count; i++) {
+        check(shares[i] > 0 && shares[i] <= 1 && (i == 0 || shares[i] >= shares[i - 1]));
+        if (h->count == 0) {
+            values[i] = TIME_NONE;
+            continue;
+        }
+        uint64_t rank = quantile_rank(shares[i], h->count);
+        while (seen < rank) {
+            check(next < HISTOGRAM_BUCKETS);
+            seen += h->buckets[next++];
+        }
+        int64_t value = histogram_bucket_mid(next - 1);
+        value = value < h->min ? h->min : value;
+        values[i] = value > h->max ? h->max : value;
+    }
+}
+
 int64_t histogram_quantile(const struct histogram *h, double q)
 {
-    check(q > 0 && q <= 1);
-    if (h->count == 0) {
-        return TIME_NONE;
-    }
-    uint64_t rank = quantile_rank(q, h->count), seen = 0;
-    uint32_t bucket = histogram_bucket((uint64_t)h->min);
-    while ((seen += h->buckets[bucket]) < rank) {
-        bucket++;
-        check(bucket < HISTOGRAM_BUCKETS);
-    }
-    int64_t value = histogram_bucket_mid(bucket);
-    value = value < h->min ? h->min : value;
-    return value > h->max ? h->max : value;
+    int64_t value;
+    histogram_quantiles(h, &q, 1, &value);
+    return value;
 }
 
 double histogram_share_at_most(const struct histogram *h, int64_t limit)

@@ -7,6 +7,7 @@
 #ifndef FLEETSIM_SIM_BASE_HISTOGRAM_H
 #define FLEETSIM_SIM_BASE_HISTOGRAM_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -70,7 +71,10 @@ void histogram_add_ramp(struct histogram *h, int64_t first, int64_t slope, uint6
                         uint64_t weight);
 /* into += from. */
 void histogram_merge(struct histogram *into, const struct histogram *from);
-/* Nearest rank; 0 < q ≤ 1. TIME_NONE when empty. */
+/* Nearest rank of each of `count` shares, 0 < share ≤ 1, that do not fall; TIME_NONE when empty.
+ * One pass over the buckets for all of them. */
+void histogram_quantiles(const struct histogram *h, const double *shares, size_t count,
+                         int64_t *values);
 int64_t histogram_quantile(const struct histogram *h, double q);
 /* Share of values ≤ limit, by whole buckets up to the one that holds limit (error: that bucket).
  * NaN when empty. */

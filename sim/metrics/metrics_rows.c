@@ -17,13 +17,16 @@ struct metrics_latency metrics_latency_of(const struct histogram *h)
     if (h->count == 0) {
         return metrics_latency_none;
     }
+    static const double shares[] = {0.5, 0.9, 0.95, 0.99};
+    int64_t values[sizeof shares / sizeof shares[0]];
+    histogram_quantiles(h, shares, sizeof shares / sizeof shares[0], values);
     return (struct metrics_latency){
         .count = h->count,
         .mean_ps = (int64_t)((h->sum + h->count / 2) / (int128)h->count),
-        .p50_ps = histogram_quantile(h, 0.5),
-        .p90_ps = histogram_quantile(h, 0.9),
-        .p95_ps = histogram_quantile(h, 0.95),
-        .p99_ps = histogram_quantile(h, 0.99),
+        .p50_ps = values[0],
+        .p90_ps = values[1],
+        .p95_ps = values[2],
+        .p99_ps = values[3],
         .max_ps = h->max,
     };
 }
@@ -46,6 +49,15 @@ static void hour_latencies(struct metrics_hour *hour, const struct metrics_set *
     hour->queue = metrics_latency_of(&set->queue);
 }
 
+static void hour_latencies_copy(struct metrics_hour *into, const struct metrics_hour *from)
+{
+    into->ttft = from->ttft;
+    into->tpot = from->tpot;
+    into->itl = from->itl;
+    into->e2e = from->e2e;
+    into->queue = from->queue;
+}
+
 void metrics_rows_close(struct metrics *m, const struct metrics_segment *segment)
 {
     if (segment->cells == m->outside) {
@@ -57,7 +69,7 @@ void metrics_rows_close(struct metrics *m, const struct metrics_segment *segment
         set_merge(&m->totals[p], &segment->sets[p]);
     }
     if (m->pool_count == 1) {
-        hour_latencies(&m->hours_all[row], &segment->sets[0]);
+        hour_latencies_copy(&m->hours_all[row], &m->hours[row]);
         return;
     }
     metrics_set_clear(m->scratch);

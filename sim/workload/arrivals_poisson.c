@@ -57,13 +57,19 @@ static size_t poisson_fill(void *self, struct request *out, size_t max, struct e
     uint64_t number = p->number;
     size_t count = 0;
     while (count < max) {
-        double unit = rng_unit_open(rng_draw(p->key, number, 0).a);
-        uint64_t quanta = (uint64_t)(-detmath_log(unit) * per_arrival + 0.5);
-        int64_t time_ps = intensity_advance(&p->intensity, quanta, p->horizon_ps);
-        if (time_ps == TIME_NEVER)
-            break;
-        out[count++].arrival_ps = time_ps;
-        number++;
+        double unit[2] = {rng_unit_open(rng_draw(p->key, number, 0).a),
+                          rng_unit_open(rng_draw(p->key, number + 1, 0).a)};
+        detmath_log_pair(unit);
+        for (int i = 0; i < 2 && count < max; i++) {
+            uint64_t quanta = (uint64_t)(-unit[i] * per_arrival + 0.5);
+            int64_t time_ps = intensity_advance(&p->intensity, quanta, p->horizon_ps);
+            if (time_ps == TIME_NEVER) {
+                p->number = number;
+                return count;
+            }
+            out[count++].arrival_ps = time_ps;
+            number++;
+        }
     }
     p->number = number;
     return count;

@@ -190,6 +190,13 @@ START_TEST(pairs_are_their_halves)
             x[k] = i % 50 == 0 ? ends[(i / 50 + (uint64_t)k * (1 + i / 600)) % ENDS]
                                : 1500 * (p[k] - 0.5);
         }
+        double l[2] = {i % 50 == 1 ? 5e-324 : p[0],
+                       i % 50 == 2 ? 0x1.fffffffffffffp1023 : 1 / p[1]};
+        double log[2] = {l[0], l[1]};
+        detmath_log_pair(log);
+        for (int k = 0; k < 2; k++) {
+            ck_assert(ordinal(log[k]) == ordinal(detmath_log(l[k])));
+        }
         double y[2] = {x[0], x[1]};
         detmath_exp_pair(y);
         for (int k = 0; k < 2; k++) {

@@ -79,6 +79,12 @@ START_TEST(quantiles_against_sorting)
             size_t permille = (size_t)lround(shares[s] * 1000), rank = (n * permille + 999) / 1000;
             ck_near(histogram_quantile(h, shares[s]), values[rank - 1]);
         }
+        enum { SHARES = sizeof shares / sizeof shares[0] };
+        int64_t together[SHARES];
+        histogram_quantiles(h, shares, SHARES, together);
+        for (size_t s = 0; s < SHARES; s++) {
+            ck_assert_int_eq(together[s], histogram_quantile(h, shares[s]));
+        }
         ck_assert_int_eq(h->min, values[0]);
         ck_assert_int_eq(h->max, values[n - 1]);
         free(values);
