@@ -94,7 +94,7 @@ static void shared_create(struct trace_hdf5 *w)
     w->text_type = H5Tcopy(H5T_C_S1);
     H5Tset_size(w->text_type, H5T_VARIABLE);
     H5Tset_cset(w->text_type, H5T_CSET_UTF8);
-    w->attribute_type = H5Tcopy(H5T_C_S1);
+    w->attribute_types[0] = H5Tcopy(H5T_C_S1);
     w->list_type = H5Tvlen_create(H5T_STD_REF_OBJ);
     w->scalar = H5Screate(H5S_SCALAR);
     w->single = H5Screate_simple(1, &one, NULL);
@@ -112,11 +112,18 @@ static void shared_create(struct trace_hdf5 *w)
 static void shared_free(struct trace_hdf5 *w)
 {
     H5Tclose(w->text_type);
-    H5Tclose(w->attribute_type);
+    for (size_t size = 0; size < TRACE_ATTRIBUTE_TYPES; size++) {
+        if (w->attribute_types[size] > 0) {
+            H5Tclose(w->attribute_types[size]);
+        }
+    }
     H5Tclose(w->list_type);
     H5Sclose(w->scalar);
     H5Sclose(w->single);
     H5Sclose(w->pair);
+    if (w->shape > 0) {
+        H5Sclose(w->shape);
+    }
     H5Pclose(w->transfer);
     for (int fill = 0; fill < TRACE_FILL_COUNT; fill++) {
         H5Pclose(w->small[fill]);
@@ -218,13 +225,32 @@ static void attribute_write(struct trace_hdf5 *w, hid_t object, const char *name
     }
 }
 
+static void type_set(hid_t type, size_t size, H5T_cset_t characters)
+{
+    H5Tset_size(type, size);
+    H5Tset_cset(type, characters);
+}
+
+/* Valid until the next call. */
+static hid_t attribute_type(struct trace_hdf5 *w, size_t size, H5T_cset_t characters)
+{
+    bool kept = size < TRACE_ATTRIBUTE_TYPES && characters == H5T_CSET_UTF8;
+    hid_t *type = &w->attribute_types[kept ? size : 0];
+    if (*type <= 0) {
+        *type = H5Tcopy(w->attribute_types[0]);
+        type_set(*type, size, characters);
+    } else if (!kept) {
+        type_set(*type, size, characters);
+    }
+    return *type;
+}
+
 /* Fixed length: a netCDF char attribute, which every reader knows. */
 static void text_attribute(struct trace_hdf5 *w, hid_t object, const char *name, const char *text,
                            size_t size, H5T_cset_t characters)
 {
-    H5Tset_size(w->attribute_type, size);
-    H5Tset_cset(w->attribute_type, characters);
-    attribute_write(w, object, name, w->attribute_type, w->attribute_type, w->scalar, text);
+    hid_t type = attribute_type(w, size, characters);
+    attribute_write(w, object, name, type, type, w->scalar, text);
 }
 
 void trace_hdf5_attribute(struct trace_hdf5 *w, hid_t object, const char *name, const char *text)
@@ -402,13 +428,24 @@ static void column_attributes(struct trace_hdf5 *w, hid_t dataset, const struct 
     fill_attribute(w, dataset, column->type);
 }
 
-static hid_t space_create(const struct trace_space *space)
+/* The shape of a column, as a space: the one of the column before, as nearly always. */
+static hid_t shape_of(struct trace_hdf5 *w, const struct trace_space *space)
 {
     if (space->rank == 0) {
-        return H5Screate(H5S_SCALAR);
+        return w->scalar;
+    }
+    const struct trace_space *last = &w->shape_of;
+    if (w->shape > 0) {
+        if (last->rank == space->rank && last->growing == space->growing &&
+            last->dims[0] == space->dims[0] && last->dims[1] == space->dims[1]) {
+            return w->shape;
+        }
+        H5Sclose(w->shape);
     }
     hsize_t limits[2] = {space->growing ? H5S_UNLIMITED : space->dims[0], space->dims[1]};
-    return H5Screate_simple(space->rank, space->dims, limits);
+    w->shape = H5Screate_simple(space->rank, space->dims, limits);
+    w->shape_of = *space;
+    return w->shape;
 }
 
 hid_t trace_hdf5_column(struct trace_hdf5 *w, hid_t group, const struct column *column,
@@ -421,12 +458,10 @@ hid_t trace_hdf5_column(struct trace_hdf5 *w, hid_t group, const struct column *
     elements *= space->rank > 1 ? space->dims[1] : 1;
     bool chunked = space->rank > 0 && (space->growing || elements * 8 > TRACE_SMALL_BYTES);
     hid_t create = chunked ? chunked_create(column, space) : w->small[fill_of(column->type)];
-    hid_t shape = space_create(space);
     hid_t dataset = trace_hdf5_id(w,
                                   H5Dcreate2(group, column->name, type_on_disk(w, column->type),
-                                             shape, H5P_DEFAULT, create, H5P_DEFAULT),
+                                             shape_of(w, space), H5P_DEFAULT, create, H5P_DEFAULT),
                                   "creating a dataset");
-    H5Sclose(shape);
     if (chunked) {
         H5Pclose(create);
     }

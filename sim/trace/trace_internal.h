@@ -11,10 +11,20 @@ enum {
     TRACE_SMALL_BYTES = 8192, /* columns up to this are stored plain: a chunk index costs more */
     TRACE_LINKS_MAX = 4096, /* members that a group lists in its own header: an index costs more */
     TRACE_WHY_MAX = 256,
+    TRACE_ATTRIBUTE_TYPES = 256,
 };
 
 /* Which integer, if any, stands for "undefined" in a dataset. */
 enum trace_fill { TRACE_FILL_NONE, TRACE_FILL_INT64, TRACE_FILL_INT32, TRACE_FILL_COUNT };
+
+struct trace_scale;
+/* How a dataset lies in its group: its dimensions and their scales. */
+struct trace_space {
+    int rank; /* 0: a scalar */
+    hsize_t dims[2];
+    struct trace_scale *scales[2]; /* borrowed; NULL for none */
+    bool growing;                  /* the first dimension is unlimited */
+};
 
 /* An open file and its first failure: after one, every call does nothing. The types, spaces and
  * property lists are made once: a file has a thousand small objects that share them. */
@@ -23,10 +33,14 @@ struct trace_hdf5 {
     bool failed;
     char why[TRACE_WHY_MAX]; /* the library's or the system's reason */
     int64_t start_unix_s;
-    hid_t text_type;               /* variable-length UTF-8 */
-    hid_t attribute_type;          /* text of fixed length; the length is set before each use */
+    hid_t text_type; /* variable-length UTF-8 */
+    /* Texts of fixed length in UTF-8 up to that many bytes, made at first use: index 0 serves
+     * longer ones and other characters, its length set before each use. */
+    hid_t attribute_types[TRACE_ATTRIBUTE_TYPES];
     hid_t list_type;               /* of DIMENSION_LIST */
     hid_t scalar, single, pair;    /* spaces: of rank 0, of 1 element, of 2 elements */
+    hid_t shape;                   /* space of the latest columns, … */
+    struct trace_space shape_of;   /* … and what it was made for */
     hid_t transfer;                /* of values, converted a little at a time */
     hid_t small[TRACE_FILL_COUNT]; /* creation of datasets whose values lie in their header */
 };
@@ -44,14 +58,6 @@ struct trace_scale {
     hobj_ref_t reference;
     struct trace_user *users; /* owned */
     size_t user_count, user_capacity;
-};
-
-/* How a dataset lies in its group: its dimensions and their scales. */
-struct trace_space {
-    int rank; /* 0: a scalar */
-    hsize_t dims[2];
-    struct trace_scale *scales[2]; /* borrowed; NULL for none */
-    bool growing;                  /* the first dimension is unlimited */
 };
 
 /* Opens in memory when path is NULL, else on disk. Failure is recorded in w. */
