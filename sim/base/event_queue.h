@@ -60,7 +60,9 @@ static inline void event_queue_step(struct event_queue *q, uint32_t replica, int
 {
     /* Every match above a slot is replayed when it is set, so the key that stood too long is gone
      * without a trace. */
-    q->taken = q->taken == replica ? UINT32_MAX : q->taken;
+    if (q->taken == replica) {
+        q->taken = UINT32_MAX;
+    }
     uint64_t since_epoch = (uint64_t)time_ps - (uint64_t)q->epoch_ps; /* before it: enormous */
     if (since_epoch < q->far) {
         rank_tree_set(&q->steps, replica, since_epoch);

@@ -61,9 +61,12 @@ struct fleet *fleet_create(const struct fleet_config *config, struct event_queue
     f->pools = memory_zero(f->pool_count, sizeof *f->pools);
     sequence_table_init(&f->sequences, 1024);
     fleet_router_begin(f, config);
+    uint32_t replicas = 0;
     for (uint32_t i = 0; i < f->pool_count; i++) {
         fleet_pool_init(f, i, config);
+        replicas += config->pools[i].initial_replicas;
     }
+    fleet_slots_reserve(f, replicas);
     for (uint32_t i = 0; i < f->pool_count; i++) {
         fleet_pool_start(f, i);
     }
@@ -219,7 +222,6 @@ void fleet_step(struct fleet *f, uint32_t slot, int64_t t)
     struct fleet_slot *s = &f->slots[slot];
     const struct sequence_list *central = s->replica.engine->central;
     uint32_t queued = central != NULL ? central->count : 0;
-    f->totals.events++;
     replica_step(&s->replica, t);
     fleet_slot_changed(f, slot, t);
     if (central != NULL && central->count > 0 && central->count < queued) {

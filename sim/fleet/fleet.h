@@ -61,7 +61,7 @@ enum fleet_timer {
 /* Totals for the audit. */
 struct fleet_totals {
     uint64_t arrived, ended; /* requests */
-    uint64_t events, spans, iterations;
+    uint64_t spans, iterations;
     int64_t kv_blocks_leaked; /* blocks still used by replicas that hold nothing: 0 */
     /* Of a router whose loads are read now and then: its decisions, and those for a replica whose
      * load was another than the router thought. */

@@ -105,22 +105,31 @@ static bool is_starting(const struct fleet_slot *s)
     return s->state == REPLICA_PROVISIONING || s->state == REPLICA_LOADING;
 }
 
-static uint32_t slot_acquire(struct fleet *f)
+void fleet_slots_reserve(struct fleet *f, uint32_t count)
 {
-    for (uint32_t i = 0; i < f->slot_count; i++) {
-        if (f->slots[i].state == REPLICA_RELEASED) {
-            return i;
-        }
-    }
     uint32_t old = f->slot_count;
-    f->slot_count = old < 8 ? 8 : old + old / 4; /* tight: the trees over slots stay low */
+    if (count <= old) {
+        return;
+    }
+    f->slot_count = count;
     f->slots = memory_grow(f->slots, f->slot_count * sizeof *f->slots);
     memset(&f->slots[old], 0, (f->slot_count - old) * sizeof *f->slots);
     event_queue_resize(f->queue, f->slot_count);
     if (f->router_state != NULL) {
         router_signals_resize(&f->router_signals, f->slot_count);
     }
-    return old;
+}
+
+/* The lowest slot that is free. */
+static uint32_t slot_acquire(struct fleet *f)
+{
+    while (f->taken_slots < f->slot_count && f->slots[f->taken_slots].state != REPLICA_RELEASED) {
+        f->taken_slots++;
+    }
+    if (f->taken_slots == f->slot_count) { /* tight: the trees over slots stay low */
+        fleet_slots_reserve(f, f->slot_count < 8 ? 8 : f->slot_count + f->slot_count / 4);
+    }
+    return f->taken_slots;
 }
 
 static void slot_release(struct fleet *f, uint32_t slot, int64_t t)
@@ -136,6 +145,7 @@ static void slot_release(struct fleet *f, uint32_t slot, int64_t t)
         event_queue_step(f->queue, slot, TIME_NEVER);
     }
     set_state(f, slot, REPLICA_RELEASED, t);
+    f->taken_slots = slot < f->taken_slots ? slot : f->taken_slots;
 }
 
 /* Requests that waited for a replica go out by the router, in order of arrival. They were accepted
@@ -587,7 +597,6 @@ void fleet_timer(struct fleet *f, enum fleet_timer kind, uint64_t payload, int64
         return; /* nothing begins after the cut */
     }
     check_context(t, -1);
-    f->totals.events++;
     switch (kind) {
     case FLEET_TIMER_DECIDE:
         decide(f, (uint32_t)payload, t);

@@ -65,6 +65,7 @@ struct fleet {
     struct obs_fan fan;
     int64_t horizon_ps;
     uint32_t pool_count, slot_count;
+    uint32_t taken_slots;     /* no slot below this one is free */
     struct fleet_pool *pools; /* owned */
     struct fleet_slot *slots; /* owned; moves when a launch needs a new slot */
     struct sequence_table sequences;
@@ -79,6 +80,8 @@ static inline uint64_t fleet_pool_in_flight(const struct fleet_pool *pool)
 
 void fleet_pool_init(struct fleet *f, uint32_t pool, const struct fleet_config *config);
 void fleet_pool_free(struct fleet_pool *pool);
+/* Room for `count` replicas at once. */
+void fleet_slots_reserve(struct fleet *f, uint32_t count);
 /* Makes the initial replicas ready and pushes the first decision. */
 void fleet_pool_start(struct fleet *f, uint32_t pool);
 /* Whether the pool's own queue may take one more request: running + waiting below the sum over its

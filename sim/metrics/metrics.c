@@ -61,6 +61,7 @@ static void config_copy(struct metrics *m, const struct metrics_config *config)
         m->classes[c].name = arena_copy(&m->arena, config->classes[c].name);
     }
     m->warmup_ps = config->warmup_ps;
+    m->counted_ps = (uint64_t)(config->horizon_ps - config->warmup_ps);
     m->horizon_ps = config->horizon_ps;
     m->interval_ps = config->interval_ps;
 }
@@ -232,7 +233,7 @@ static inline uint32_t served_pool(const struct metrics *m, const struct obs *ob
 /* Only requests that arrive in [warmup, horizon) are counted. */
 static inline bool request_counted(const struct metrics *m, const struct request *request)
 {
-    return request->arrival_ps >= m->warmup_ps && request->arrival_ps < m->horizon_ps;
+    return (uint64_t)(request->arrival_ps - m->warmup_ps) < m->counted_ps;
 }
 
 /* --- requests -----------------------------------------------------------------------------------

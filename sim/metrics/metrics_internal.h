@@ -104,6 +104,7 @@ struct metrics {
     struct metrics_class *classes;
     size_t pool_count, class_count;
     int64_t warmup_ps, horizon_ps, interval_ps, end_ps;
+    uint64_t counted_ps;  /* from warmup to horizon */
     size_t intervals;     /* before the horizon */
     size_t rows_finished; /* ≤ intervals + 1 */
     uint32_t stray_pool;  /* where an unset pool index goes: 0 with one pool, else pool_count */

@@ -199,7 +199,7 @@ static bool over(const struct loop *loop)
 {
     struct run *run = loop->run;
     return loop->failed ||
-           (loop->now_ps >= run->config.horizon_ps && loop->next_ps == TIME_NEVER &&
+           (loop->next_ps == TIME_NEVER && loop->now_ps >= run->config.horizon_ps &&
             fleet_in_flight(run->fleet) == 0 && metrics_next_edge(run->metrics) == TIME_NEVER &&
             event_queue_peek_time(&run->queue) > run->config.horizon_ps);
 }
