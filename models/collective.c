@@ -254,14 +254,15 @@ struct exchange_time collective_exchange_s(const struct exchange *x, double toke
     struct exchange_time time = {
         transfer_s(x, &c->dispatch, tokens * x->dispatch_bytes, x->network_dispatch_latency_s),
         transfer_s(x, &c->combine, tokens * x->combine_bytes, x->network_combine_latency_s)};
-    struct exchange_time table, last;
+    struct exchange_time table;
     double rows = tokens * x->table_scale, end = table_end(x);
     if (!table_time(x, rows, &table))
         return time;
     if (rows <= end)
         return table;
     /* Beyond the measured sizes the faster kernel, but more tokens never take less time. */
-    table_time(x, end, &last);
+    struct exchange_time last = table;
+    (void)table_time(x, end, &last); /* as the one before, it is there */
     time.dispatch_s = larger(last.dispatch_s, smaller(table.dispatch_s, time.dispatch_s));
     time.combine_s = larger(last.combine_s, smaller(table.combine_s, time.combine_s));
     return time;

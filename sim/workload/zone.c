@@ -73,6 +73,7 @@ static int64_t sunday_from(int year, int month, int day)
 static void year_changes(const struct zone *zone, int year, int64_t *begin_s, int64_t *end_s)
 {
     int64_t standard = zone->standard_s;
+    *begin_s = *end_s = INT64_MAX;
     switch (zone->rule) {
     case ZONE_US: /* 2:00 standard time; 2:00 daylight time */
         *begin_s = sunday_from(year, 3, 8) * DAY + 2 * HOUR - standard;
@@ -87,7 +88,6 @@ static void year_changes(const struct zone *zone, int year, int64_t *begin_s, in
         *end_s = sunday_from(year, 4, 1) * DAY + 2 * HOUR - standard;
         break;
     case ZONE_FIXED:
-        *begin_s = *end_s = INT64_MAX;
         break;
     }
 }
