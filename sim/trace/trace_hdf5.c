@@ -11,7 +11,8 @@
 
 enum {
     CONVERSION_BYTES = 8192,
-    IMAGE_STEP_BYTES = 256 * 1024, /* by which a file in memory grows; cleared at once */
+    IMAGE_STEP_BYTES =
+        384 * 1024, /* by which a file in memory grows: the usual one fits; cleared at once */
 };
 
 /* --- failures -----------------------------------------------------------------------------------
