@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws where every dollar of a run went, from its HDF5 file alone.
 
-Left, the bill as a waterfall: work at full rate, headroom, cold starts, draining, rounding. Right,
+Left, the bill as a waterfall: work, headroom, cold starts, draining, rounding. Right,
 the bill between what the work alone, the ideal fleet and the fleet at its peak would cost.
 
   plot_cost.py RUN.h5                 writes RUN-cost.png
@@ -18,7 +18,7 @@ import fleetio  # noqa: E402
 from figure import (BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, YELLOW, dollars,  # noqa: E402
                     literal, style_axis)
 
-PARTS = [("usd_work", "work at full rate", BLUE), ("usd_headroom", "headroom", SKY),
+PARTS = [("usd_work", "work", BLUE), ("usd_headroom", "headroom", SKY),
          ("usd_cold_start", "cold starts", ORANGE), ("usd_drain", "draining", GREY),
          ("usd_rounding", "rounding", YELLOW)]
 

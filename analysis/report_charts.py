@@ -13,7 +13,7 @@ COLOURS = [BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK, GREY]
 EXPERT_PANELS = 6
 STATES = [("serving", BLUE), ("idle", SKY), ("draining", GREY), ("loading", ORANGE),
           ("provisioning", YELLOW)]
-PARTS = [("usd_work", "work at full rate", BLUE), ("usd_headroom", "headroom", SKY),
+PARTS = [("usd_work", "work", BLUE), ("usd_headroom", "headroom", SKY),
          ("usd_cold_start", "cold starts", ORANGE), ("usd_drain", "draining", GREY),
          ("usd_rounding", "rounding", YELLOW)]
 DURATIONS = [("queue", "to the first step", SKY, "dash"),

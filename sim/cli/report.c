@@ -352,7 +352,7 @@ static void cost_print(const struct metrics_summary *s, FILE *out)
     const struct metrics_cost_split *split = &s->split;
     int decimals = s->usd.total < 100 ? 2 : 0;
     name_print(out, "of which");
-    fprintf(out, "$%s work at full rate, $%s headroom, $%s cold starts, $%s draining",
+    fprintf(out, "$%s work, $%s headroom, $%s cold starts, $%s draining",
             text_real(split->work, decimals).s, text_real(split->headroom, decimals).s,
             text_real(split->cold_start, decimals).s, text_real(split->drain, decimals).s);
     if (split->rounding > 0)

@@ -187,12 +187,16 @@ void text_table_print(const struct text_table *table, FILE *out)
         if (table->ruled[r])
             rule_print(out, total);
         fputs(styled && r < table->head_rows ? "\033[1m" : "", out);
-        for (size_t c = 0; c < table->columns; c++) {
-            const char *cell = table->cells[r * table->columns + c].s;
+        const struct text *row = table->cells + r * table->columns;
+        size_t used = table->columns; /* no blanks at the end of a line */
+        while (used > 0 && row[used - 1].s[0] == '\0')
+            used--;
+        for (size_t c = 0; c < used; c++) {
+            const char *cell = row[c].s;
             fputs(c ? "  " : "", out);
             if (c >= table->left)
                 text_right(out, widths[c], cell);
-            else if (c + 1 < table->columns)
+            else if (c + 1 < used)
                 text_left(out, widths[c], cell);
             else
                 fputs(cell, out);

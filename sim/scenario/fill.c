@@ -7,6 +7,7 @@
 enum { NAMES_MAX = 256 };
 
 struct fill {
+    const char *place; /* of the mapping that is filled */
     struct arena *arena, *scratch;
     struct errors *errors;
 };
@@ -45,11 +46,11 @@ static const char *where_path(const struct fill *f, const struct where *where)
                         node_quote(where->key, f->scratch));
 }
 
-/* "in fleet.pools[0]", "at the top level". */
+/* "in fleet.pools[0]"; of the mapping that is filled, its place. */
 static const char *where_phrase(const struct fill *f, const struct where *where)
 {
     if (!where->up)
-        return "at the top level";
+        return f->place;
     return arena_printf(f->scratch, "in %s", where_path(f, where));
 }
 
@@ -372,11 +373,11 @@ static void value_fill(struct fill *f, const struct field *field, const struct n
     }
 }
 
-void fill_root(const struct field *root, const struct node *mapping, void *target,
-               struct arena *arena, struct arena *scratch, struct errors *errors)
+void fill_root(const struct field *root, const struct node *mapping, const char *place,
+               void *target, struct arena *arena, struct arena *scratch, struct errors *errors)
 {
     check(mapping->kind == NODE_MAPPING);
-    struct fill f = {.arena = arena, .scratch = scratch, .errors = errors};
+    struct fill f = {.place = place, .arena = arena, .scratch = scratch, .errors = errors};
     struct where top = {.source = mapping->source, .offset = mapping->offset};
     mapping_fill(&f, root, NULL, mapping, target, &top);
 }

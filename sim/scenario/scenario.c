@@ -211,7 +211,8 @@ static struct scenario *chain_load(struct scenario *scenario, struct chain *chai
                 overlay_merge(&owner, scenario->tree, chain->trees[i], &scenario->arena);
         sets_apply(scenario, request, &owner, errors);
         field_defaults(request->root, request->target, arena);
-        fill_root(request->root, scenario->tree, request->target, arena, &scenario->arena, errors);
+        fill_root(request->root, scenario->tree, "at the top level", request->target, arena,
+                  &scenario->arena, errors);
     }
     if (errors->error_count == errors_before)
         return scenario;

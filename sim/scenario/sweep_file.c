@@ -470,7 +470,8 @@ static bool table_read(const struct reader *r, const struct field *fields, const
         return fail(r, node->offset, "'%s': expected a mapping, found %s", name,
                     node_describe(node, r->arena));
     field_defaults(fields, target, r->arena);
-    fill_root(fields, node, target, r->arena, r->arena, r->errors);
+    fill_root(fields, node, arena_printf(r->arena, "in %s", name), target, r->arena, r->arena,
+              r->errors);
     return r->errors->error_count == before;
 }
 
@@ -549,7 +550,8 @@ static void axis_read(const struct reader *r, const struct node *axis, struct sw
     }
     /* range and samples are read apart, with defaults only where they are there. */
     field_defaults(axis_fields, &text, r->arena);
-    fill_root(axis_fields, raw_blank(r, axis, raw), &text, r->arena, r->arena, r->errors);
+    fill_root(axis_fields, raw_blank(r, axis, raw), "in an axis", &text, r->arena, r->arena,
+              r->errors);
     out->unit = text.unit;
     out->long_name = text.long_name;
     out->labels = text.labels;
@@ -647,7 +649,8 @@ static void root_read(const struct reader *r, const struct node *root)
     struct root_text text = {0};
     size_t before = r->errors->error_count;
     field_defaults(root_fields, &text, r->arena);
-    fill_root(root_fields, raw_blank(r, root, raw), &text, r->arena, r->arena, r->errors);
+    fill_root(root_fields, raw_blank(r, root, raw), "at the top level", &text, r->arena, r->arena,
+              r->errors);
     file->name = text.name ? text.name : default_name(r);
     file->description = text.description;
     file->replications = text.replications;

@@ -17,6 +17,7 @@ small() {
   assert_output_has "arrivals: identical in all 3: "
   assert_output_has "cheapest that meets the SLO: "
   assert_output_has "audit: ok in all of them"
+  [[ $output != *" "$'\n'* ]] || { echo "a line ends in a blank" >&2; show_run; return 1; }
   assert_absent small.h5
 }
 

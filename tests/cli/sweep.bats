@@ -458,7 +458,7 @@ YAML
   assert_status 2
   for text in "sweep.yaml:1:1: error: unknown key 'nmae' at the top level, did you mean 'name'?" \
     "sweep.yaml:2:15: error: 'replications': must be" "'list': expected a list of values, found an empty one" \
-    "sweep.yaml:6:17: error: unknown key 'lst' at the top level, did you mean 'list'?" \
+    "sweep.yaml:6:17: error: unknown key 'lst' in an axis, did you mean 'list'?" \
     "'zip': expected a row of 2 values" "two axes are called 'a'" "'range' needs step or count" \
     "'list' and 'zip' both give the values" "missing key 'key'" "an axis is a mapping"; do
     assert_stderr_has "$text"

@@ -110,7 +110,7 @@ load helpers
   assert_status 0
   fs_run explain Headroom
   assert_status 0
-  assert_output_has "Ready time that is not work at full rate"
+  assert_output_has "the price of being there before the requests are"
   fs_run explain blok_size
   assert_status 2
   assert_output_has "did you mean 'block_size'?"
