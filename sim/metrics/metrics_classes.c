@@ -64,6 +64,11 @@ static double usd_of(const struct metrics *m, size_t c)
     for (size_t p = 0; p < m->pool_count; p++) {
         const struct metrics_usd *bill = &m->summaries[1 + p].usd;
         if (isnan(bill->input) || isnan(bill->output)) {
+            continue; /* it ran nothing */
+        }
+        priced = true;
+        if (!m->per_class) { /* whose work is not kept apart: it is all of one class */
+            usd += bill->total;
             continue;
         }
         uint64_t prefill = 0, output = 0;
@@ -75,7 +80,6 @@ static double usd_of(const struct metrics *m, size_t c)
         const struct metrics_class_work *mine = &m->class_work[c * (m->pool_count + 1) + p];
         usd += bill->input * share(mine->prefill, prefill) +
                bill->output * share(mine->output, output);
-        priced = true;
     }
     return priced ? usd : NAN;
 }
@@ -125,7 +129,7 @@ static void class_fill(struct metrics *m, size_t c)
         row->tokens.prefill_executed = row->tokens.decode_executed = 0;
         row->prefix = all->prefix;
         row->slo = all->slo;
-        row->usd = all->usd.total;
+        row->usd = usd_of(m, c);
     }
     double tokens = (double)(row->tokens.prompt + row->tokens.output);
     row->usd_per_mtok_total = tokens > 0 ? row->usd * 1e6 / tokens : NAN;

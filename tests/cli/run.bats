@@ -321,3 +321,22 @@ PY
   run bash -c '"$FLEETSIM_BIN" run small.yaml --no-output --json >/dev/full'
   assert_status 1
 }
+
+@test "what a pool that ran nothing costs is no class's, with one class as with two" {
+  cat >one.yaml <<'YAML'
+name: one
+horizon: 60 s
+workload:
+  - {name: a, arrivals: {process: constant, rate: 1}, prompt_tokens: 10, output_tokens: 2, pools: [p]}
+fleet:
+  pools:
+    - {name: p, step_time: {model: constant, step: 50 ms}, autoscaler: {policy: static, replicas: 1}, price: {usd_per_gpu_hour: 2}}
+    - {name: q, step_time: {model: constant, step: 50 ms}, autoscaler: {policy: static, replicas: 100}, price: {usd_per_gpu_hour: 2}}
+YAML
+  sed '/name: a,/{p;s/name: a,/name: b,/}' one.yaml >two.yaml
+  for classes in one two; do
+    "$FLEETSIM_BIN" run $classes.yaml --json --quiet --no-output >$classes.json
+    [ "$(json $classes.json 'round(o["cost"]["usd"], 6)')" = 3.366667 ]
+    [ "$(json $classes.json 'round(sum(c["usd"] for c in o["classes"]), 6)')" = 0.033333 ]
+  done
+}
