@@ -101,7 +101,6 @@ static void counts_fill(const struct metrics *m, size_t c, struct metrics_class_
     row->prefix = metrics_prefix_of(&found);
     row->slo = metrics_slo_of(live->arrived, live->attained, live->missed,
                               time_seconds(m->horizon_ps - m->warmup_ps));
-    row->usd = usd_of(m, c);
 }
 
 static void class_fill(struct metrics *m, size_t c)
@@ -129,8 +128,8 @@ static void class_fill(struct metrics *m, size_t c)
         row->tokens.prefill_executed = row->tokens.decode_executed = 0;
         row->prefix = all->prefix;
         row->slo = all->slo;
-        row->usd = usd_of(m, c);
     }
+    row->usd = usd_of(m, c);
     double tokens = (double)(row->tokens.prompt + row->tokens.output);
     row->usd_per_mtok_total = tokens > 0 ? row->usd * 1e6 / tokens : NAN;
     if (!isnan(config->slo_attainment) && row->requests.arrived > 0) {

@@ -95,7 +95,6 @@ static void shared_create(struct trace_hdf5 *w)
     w->text_type = H5Tcopy(H5T_C_S1);
     H5Tset_size(w->text_type, H5T_VARIABLE);
     H5Tset_cset(w->text_type, H5T_CSET_UTF8);
-    w->attribute_types[0] = H5Tcopy(H5T_C_S1);
     w->list_type = H5Tvlen_create(H5T_STD_REF_OBJ);
     w->scalar = H5Screate(H5S_SCALAR);
     w->single = H5Screate_simple(1, &one, NULL);
@@ -226,22 +225,18 @@ static void attribute_write(struct trace_hdf5 *w, hid_t object, const char *name
     }
 }
 
-static void type_set(hid_t type, size_t size, H5T_cset_t characters)
-{
-    H5Tset_size(type, size);
-    H5Tset_cset(type, characters);
-}
-
 /* Valid until the next call. */
 static hid_t attribute_type(struct trace_hdf5 *w, size_t size, H5T_cset_t characters)
 {
     bool kept = size < TRACE_ATTRIBUTE_TYPES && characters == H5T_CSET_UTF8;
     hid_t *type = &w->attribute_types[kept ? size : 0];
-    if (*type <= 0) {
-        *type = H5Tcopy(w->attribute_types[0]);
-        type_set(*type, size, characters);
-    } else if (!kept) {
-        type_set(*type, size, characters);
+    bool fresh = *type <= 0;
+    if (fresh) {
+        *type = H5Tcopy(H5T_C_S1);
+    }
+    if (fresh || !kept) {
+        H5Tset_size(*type, size);
+        H5Tset_cset(*type, characters);
     }
     return *type;
 }
