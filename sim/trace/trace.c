@@ -21,48 +21,24 @@ char *trace_iso_time(int64_t unix_s, char *buffer)
     return buffer;
 }
 
-/* The bytes of the file of a run: malloc'd; NULL with a reason in w. */
-static void *image_create(const struct trace_run *run, struct trace_hdf5 *w, size_t *size)
+bool trace_image_replace(struct trace_hdf5 *w, const char *path, struct errors *errors)
 {
-    void *image = NULL;
-    trace_hdf5_open(w, NULL, run->start_unix_s);
-    trace_tables_write(w, run);
-    if (!w->failed && H5Fflush(w->file, H5F_SCOPE_GLOBAL) < 0) {
-        trace_hdf5_fail(w, "flushing");
-    }
-    if (!w->failed) {
-        ssize_t length = H5Fget_file_image(w->file, NULL, 0);
-        if (length > 0) {
-            image = memory_alloc((size_t)length);
-            *size = (size_t)length;
-            length = H5Fget_file_image(w->file, image, *size);
-        }
-        if (length <= 0) {
-            trace_hdf5_fail(w, "taking the file's image");
-        }
-    }
+    size_t size;
+    const void *image = trace_hdf5_image(w, &size);
+    bool ok = image && trace_file_replace(path, image, size, errors);
     trace_hdf5_close(w);
-    if (w->failed) {
-        free(image);
-        image = NULL;
+    if (!image) {
+        errors_add(errors, SEVERITY_ERROR, NULL, "cannot write %s: %s", path, w->why);
     }
-    return image;
+    return ok;
 }
 
 static bool run_write(const struct trace_run *run, const char *path, struct errors *errors)
 {
     struct trace_hdf5 w;
-    size_t size = 0;
-    void *image = image_create(run, &w, &size);
-    if (!image) {
-        errors_add(errors, SEVERITY_ERROR, NULL, "cannot write %s: %s", path, w.why);
-        return false;
-    }
-    char *temporary = trace_file_temporary(path);
-    bool ok = trace_file_replace(path, temporary, image, size, errors);
-    free(temporary);
-    free(image);
-    return ok;
+    trace_hdf5_open(&w, NULL, run->start_unix_s);
+    trace_tables_write(&w, run);
+    return trace_image_replace(&w, path, errors);
 }
 
 bool trace_write(const struct trace_run *run, const char *path, bool force, struct errors *errors)

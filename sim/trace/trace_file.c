@@ -164,13 +164,12 @@ static int write_all(int fd, const unsigned char *bytes, size_t size)
     return 0;
 }
 
-bool trace_file_replace(const char *path, const char *temporary, const void *bytes, size_t size,
-                        struct errors *errors)
+/* errno's word for what went wrong, or 0. */
+static int file_write(const char *path, const void *bytes, size_t size)
 {
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     if (fd < 0) {
-        write_error(errors, path, errno);
-        return false;
+        return errno;
     }
     int reason = write_all(fd, bytes, size);
     if (reason == 0 && fsync(fd) != 0) {
@@ -180,11 +179,21 @@ bool trace_file_replace(const char *path, const char *temporary, const void *byt
         reason = errno;
     }
     if (reason != 0) {
-        write_error(errors, path, reason);
-        unlink(temporary);
-        return false;
+        unlink(path);
     }
-    return rename_synced(path, temporary, errors);
+    return reason;
+}
+
+bool trace_file_replace(const char *path, const void *bytes, size_t size, struct errors *errors)
+{
+    char *temporary = trace_file_temporary(path);
+    int reason = file_write(temporary, bytes, size);
+    if (reason != 0) {
+        write_error(errors, path, reason);
+    }
+    bool ok = reason == 0 && rename_synced(path, temporary, errors);
+    free(temporary);
+    return ok;
 }
 
 bool trace_file_commit(const char *path, const char *temporary, struct errors *errors)

@@ -11,6 +11,9 @@
 
 enum {
     CONVERSION_BYTES = 8192,
+    /* Freed blocks that the library keeps, of all sizes together: it looks through the sizes one
+     * by one, and nearly every header has its own. */
+    FREE_BLOCKS_BYTES = 16384,
     IMAGE_STEP_BYTES =
         384 * 1024, /* by which a file in memory grows: the usual one fits; cleared at once */
 };
@@ -67,14 +70,12 @@ static void status_take(struct trace_hdf5 *w, herr_t status, const char *doing)
 /* --- files and groups ---------------------------------------------------------------------------
  */
 
-/* Creation of a dataset as netCDF-4 has it: no stamps, attributes in their order and in the header.
- */
+/* Creation of a dataset: no stamps. The order of its attributes is not tracked: that would ask for
+ * newer headers, which cost more each time one is touched. */
 static hid_t creation_make(void)
 {
     hid_t create = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_obj_track_times(create, 0);
-    H5Pset_attr_creation_order(create, H5P_CRT_ORDER_TRACKED);
-    H5Pset_attr_phase_change(create, 64, 32);
     return create;
 }
 
@@ -147,9 +148,9 @@ void trace_hdf5_open(struct trace_hdf5 *w, const char *path, int64_t start_unix_
      * here, so nothing is left for it to do. No-op after the first call. */
     (void)H5dont_atexit();
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    H5set_free_list_limits(-1, -1, -1, -1, FREE_BLOCKS_BYTES, FREE_BLOCKS_BYTES);
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), create = H5Pcreate(H5P_FILE_CREATE);
-    /* An old superblock has no checksum: HDF5 1.10 clears a flag in an image without updating it.
-     */
+    /* The oldest form of everything: it costs least and every reader knows it. */
     H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V18);
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
     /* A closed dataset is never looked at again: its memory serves the next one. */
@@ -172,6 +173,23 @@ void trace_hdf5_close(struct trace_hdf5 *w)
         status_take(w, H5Fclose(w->file), "closing the file");
     }
     w->file = -1;
+}
+
+const void *trace_hdf5_image(struct trace_hdf5 *w, size_t *size)
+{
+    void **bytes = NULL; /* for this driver the handle is where it keeps them */
+    ssize_t length = 0;
+    if (!w->failed) {
+        status_take(w, H5Fflush(w->file, H5F_SCOPE_GLOBAL), "flushing");
+    }
+    if (!w->failed) {
+        length = H5Fget_file_image(w->file, NULL, 0);
+        if (length <= 0 || H5Fget_vfd_handle(w->file, H5P_DEFAULT, (void **)&bytes) < 0) {
+            trace_hdf5_fail(w, "taking the file's image");
+        }
+    }
+    *size = (size_t)length;
+    return w->failed ? NULL : *bytes;
 }
 
 void trace_hdf5_dataset_close(struct trace_hdf5 *w, hid_t dataset)

@@ -7,8 +7,8 @@
 #include "sim/trace/trace.h"
 
 enum {
-    TRACE_CHUNK_ROWS = 8192,  /* rows of a chunk of a long table */
-    TRACE_SMALL_BYTES = 8192, /* columns up to this are stored plain: a chunk index costs more */
+    TRACE_CHUNK_ROWS = 8192,   /* rows of a chunk of a long table */
+    TRACE_SMALL_BYTES = 32768, /* columns up to this are stored plain: packing them costs more */
     TRACE_LINKS_MAX = 4096, /* members that a group lists in its own header: an index costs more */
     TRACE_WHY_MAX = 256,
     TRACE_ATTRIBUTE_TYPES = 256,
@@ -64,6 +64,9 @@ struct trace_scale {
 void trace_hdf5_open(struct trace_hdf5 *w, const char *path, int64_t start_unix_s);
 /* Closes the file; on disk its last bytes are written here. */
 void trace_hdf5_close(struct trace_hdf5 *w);
+/* All bytes of a file in memory: borrowed until it is closed; NULL with a reason in w when anything
+ * failed. */
+const void *trace_hdf5_image(struct trace_hdf5 *w, size_t *size);
 /* Records the library's reason for the failure at hand. */
 void trace_hdf5_fail(struct trace_hdf5 *w, const char *doing);
 /* id when ≥ 0, else records a failure. */
@@ -98,9 +101,10 @@ void trace_tables_write(struct trace_hdf5 *w, const struct trace_run *run);
 /* Beside path, of this process: malloc'd text, the caller frees. */
 char *trace_file_temporary(const char *path);
 char *trace_file_partial(const char *path);
-/* Writes bytes to temporary, syncs, renames to path. Removes temporary on failure. */
-bool trace_file_replace(const char *path, const char *temporary, const void *bytes, size_t size,
-                        struct errors *errors);
+/* Writes bytes beside path, syncs, renames to path. Nothing is left behind on failure. */
+bool trace_file_replace(const char *path, const void *bytes, size_t size, struct errors *errors);
+/* The same with all of a file in memory, which is closed. */
+bool trace_image_replace(struct trace_hdf5 *w, const char *path, struct errors *errors);
 /* Syncs temporary (written by others) and renames it to path. */
 bool trace_file_commit(const char *path, const char *temporary, struct errors *errors);
 

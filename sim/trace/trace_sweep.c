@@ -238,50 +238,18 @@ static void all_write(struct writer *s, const struct trace_sweep *sweep, struct 
     meta_write(s, sweep);
 }
 
-/* The bytes of the file: malloc'd; NULL with a reason in s->w. */
-static void *image_make(struct writer *s, const struct trace_sweep *sweep, size_t *size)
-{
-    struct arena arena;
-    void *image = NULL;
-    arena_init(&arena);
-    for (size_t a = 0; a < TRACE_SWEEP_RANK_MAX; a++)
-        s->scales[a] = -1;
-    trace_hdf5_open(&s->w, NULL, 0);
-    if (!s->w.failed)
-        all_write(s, sweep, &arena);
-    if (!s->w.failed)
-        status_take(s, H5Fflush(s->w.file, H5F_SCOPE_GLOBAL), "flushing");
-    ssize_t length = s->w.failed ? 0 : H5Fget_file_image(s->w.file, NULL, 0);
-    if (length > 0) {
-        image = memory_alloc((size_t)length);
-        *size = (size_t)length;
-        length = H5Fget_file_image(s->w.file, image, *size);
-    }
-    if (length <= 0)
-        trace_hdf5_fail(&s->w, "taking the file's image");
-    trace_hdf5_close(&s->w);
-    arena_free(&arena);
-    if (s->w.failed) {
-        free(image);
-        return NULL;
-    }
-    return image;
-}
-
 bool trace_sweep_write(const struct trace_sweep *sweep, const char *path, struct errors *errors)
 {
     struct writer s = {0};
-    size_t size = 0;
-    void *image = image_make(&s, sweep, &size);
-    if (!image) {
-        errors_add(errors, SEVERITY_ERROR, NULL, "cannot write %s: %s", path, s.w.why);
-        return false;
-    }
-    char *temporary = trace_file_temporary(path);
-    bool ok = trace_file_replace(path, temporary, image, size, errors);
-    free(temporary);
-    free(image);
-    return ok;
+    struct arena arena;
+    arena_init(&arena);
+    for (size_t a = 0; a < TRACE_SWEEP_RANK_MAX; a++)
+        s.scales[a] = -1;
+    trace_hdf5_open(&s.w, NULL, 0);
+    if (!s.w.failed)
+        all_write(&s, sweep, &arena);
+    arena_free(&arena);
+    return trace_image_replace(&s.w, path, errors);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------

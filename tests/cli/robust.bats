@@ -185,7 +185,7 @@ limited() {
   assert_same_bytes a.h5 whole.h5
   [ "$(find . -name '*.tmp-*' | wc -l)" -eq 0 ]
 
-  limited 300 --set horizon='100 min' --set output.trace_interval='10 min' --set output.requests=true -o b.h5
+  limited 400 --set horizon='200 min' --set output.trace_interval='20 min' --set output.requests=true -o b.h5
   assert_status 1
   assert_stderr_has "cannot write b.h5: File too large"
   assert_stderr_has "b.h5 holds all but the rows"
