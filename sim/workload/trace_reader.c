@@ -10,9 +10,10 @@
 #include "sim/base/arena.h"
 #include "sim/base/check.h"
 #include "sim/base/time.h"
+#include "sim/workload/gzip_whole.h"
 #include "sim/workload/lengths.h"
 
-enum { HASHES_MIN = 64 };
+enum { HASHES_MIN = 64, DIGITS_SAFE = 19 /* so many fit 64 bits whatever they are */ };
 
 /* zlib's own buffer: far smaller than what is asked of it at a time, so that it writes right into
  * ours. */
@@ -247,15 +248,17 @@ bool trace_reader_whole(struct trace_reader *r, struct trace_cell cell, const ch
     if (cell.length == 0)
         return trace_reader_reject(r, cell.text, "%s is empty", name);
     uint64_t sum = 0;
+    bool above = false;
     for (size_t i = 0; i < cell.length; i++) {
         unsigned digit = (unsigned)(unsigned char)cell.text[i] - '0';
         if (digit > 9)
             return trace_reader_reject(r, cell.text, "%s is not a whole number", name);
-        if (sum > (max - digit) / 10)
-            return trace_reader_reject(r, cell.text, "%s is above the limit of %llu", name,
-                                       (unsigned long long)max);
+        above |= i >= DIGITS_SAFE && sum > (max - digit) / 10;
         sum = sum * 10 + digit;
     }
+    if (above || sum > max)
+        return trace_reader_reject(r, cell.text, "%s is above the limit of %llu", name,
+                                   (unsigned long long)max);
     *value = sum;
     return true;
 }
@@ -481,10 +484,28 @@ reader_create(const char *name, const struct trace_reader_options *options, stru
     size_t size = strlen(name) + 1;
     r->name = memory_alloc(size);
     memcpy(r->name, name, size);
+    return r;
+}
+
+static void buffer_make(struct trace_reader *r)
+{
     r->capacity = TRACE_READER_BUFFER;
     r->buffer = memory_alloc(r->capacity + 1);
     r->at = r->end = r->line = r->buffer;
-    return r;
+}
+
+/* The whole file in the buffer, where that can be had. */
+static bool buffer_take(struct trace_reader *r, const char *path)
+{
+    size_t size = 0;
+    char *text = gzip_whole_read(path, &size);
+    if (!text)
+        return false;
+    r->capacity = size;
+    r->buffer = r->at = r->line = text;
+    r->end = text + size;
+    r->at_end = true;
+    return true;
 }
 
 static struct trace_reader *reader_begin(struct trace_reader *r)
@@ -499,6 +520,9 @@ struct trace_reader *trace_reader_open(const char *path, const struct trace_read
                                        struct errors *errors)
 {
     struct trace_reader *r = reader_create(path, options, errors);
+    if (buffer_take(r, path))
+        return reader_begin(r);
+    buffer_make(r);
     errno = 0;
     r->file = gzopen(path, "rb");
     if (!r->file) {
@@ -518,6 +542,7 @@ struct trace_reader *trace_reader_open_memory(const char *name, const void *byte
                                               struct errors *errors)
 {
     struct trace_reader *r = reader_create(name, options, errors);
+    buffer_make(r);
     r->memory = bytes;
     r->memory_size = size;
     return reader_begin(r);

@@ -45,6 +45,7 @@ LIBRARIES = {
     r"gsl/.*": ["sim/base", "models", "sim/workload", "sim/metrics", "sim/run"],
     r"Random123/.*": ["sim/base"],
     r"zlib\.h": ["sim/workload"],
+    r"libdeflate\.h": ["sim/workload"],
     r"xxhash\.h": ["sim/workload", "sim/run"],
     r"uthash\.h|utlist\.h|utarray\.h": ["models", "sim/engine", "sim/fleet", "sim/workload",
                                         "sim/metrics", "sim/run", "sim/scenario", "sim/cli"],

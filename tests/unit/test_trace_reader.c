@@ -309,14 +309,38 @@ END_TEST
 
 /* ---- files ---- */
 
-static void write_gzip(const char *path, const char *text, int rows)
+/* Rows from first on; mode "ab" makes them a gzip file of their own behind those before. */
+static void add_gzip(const char *path, const char *mode, const char *text, int first, int rows)
 {
-    gzFile out = gzopen(path, "wb");
+    gzFile out = gzopen(path, mode);
     ck_assert_ptr_nonnull(out);
     gzputs(out, text);
-    for (int i = 0; i < rows; i++)
-        gzprintf(out, "%d.%03d,%d,%d\n", i, i % 1000, 1 + i * 7919 % 5000, i * 31 % 1000);
+    for (int i = first; i < first + rows; i++)
+        gzprintf(out, "%d.%03d,%d,%d\n", i, i % 1000, (int)(1 + (int64_t)i * 7919 % 5000),
+                 (int)((int64_t)i * 31 % 1000));
     ck_assert_int_eq(gzclose(out), Z_OK);
+}
+
+static void write_gzip(const char *path, const char *text, int rows)
+{
+    add_gzip(path, "wb", text, 0, rows);
+}
+
+static size_t file_bytes(const char *path, char *bytes, size_t size)
+{
+    FILE *f = fopen(path, "rb");
+    ck_assert_ptr_nonnull(f);
+    size_t got = fread(bytes, 1, size, f);
+    ck_assert(fclose(f) == 0 && got < size);
+    return got;
+}
+
+static void file_write(const char *path, const char *mode, const void *bytes, size_t size)
+{
+    FILE *f = fopen(path, mode);
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(bytes, 1, size, f), size);
+    ck_assert_int_eq(fclose(f), 0);
 }
 
 struct totals {
@@ -368,34 +392,72 @@ START_TEST(gzip_whole_cut_and_damaged)
     ck_assert_int_eq(t.status, TRACE_END);
     ck_assert_uint_eq(errors.error_count, 0);
 
-    FILE *f = fopen(path, "rb");
     static char bytes[1 << 20];
-    size_t size = fread(bytes, 1, sizeof bytes, f);
-    fclose(f);
-    ck_assert(size > 1000 && size < sizeof bytes);
+    size_t size = file_bytes(path, bytes, sizeof bytes);
+    ck_assert(size > 1000);
     /* Cut anywhere, in the trailer too: always an error, never fewer rows in silence. */
     size_t cuts[] = {size - 1, size - 8, size - 9, size / 2, 20, 11};
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
-        f = fopen(path, "wb");
-        fwrite(bytes, 1, cuts[i], f);
-        fclose(f);
+        file_write(path, "wb", bytes, cuts[i]);
         errors_free(&errors);
         errors_init(&errors);
         t = read_file(path, &errors);
         ck_assert_int_eq(t.status, TRACE_FAILED);
         traffic_expect_error(&errors, 0, 0, "cut off before its end");
     }
-    bytes[size / 2] ^= 0x55;
-    f = fopen(path, "wb");
-    fwrite(bytes, 1, size, f);
-    fclose(f);
-    errors_free(&errors);
-    errors_init(&errors);
-    t = read_file(path, &errors);
-    ck_assert_int_eq(t.status, TRACE_FAILED);
-    ck_assert_uint_ge(errors.error_count, 1);
+    /* One bit anywhere, the checksum and the length in the trailer too. */
+    size_t places[] = {size / 2, size - 8, size - 5, size - 4, size - 1};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        bytes[places[i]] ^= 0x10;
+        file_write(path, "wb", bytes, size);
+        bytes[places[i]] ^= 0x10;
+        errors_free(&errors);
+        errors_init(&errors);
+        t = read_file(path, &errors);
+        ck_assert_int_eq(t.status, TRACE_FAILED);
+        ck_assert_uint_ge(errors.error_count, 1);
+    }
     remove(path);
     errors_free(&errors);
+}
+END_TEST
+
+static void expect_rows(const char *path, uint64_t rows, uint64_t prompt, uint64_t output)
+{
+    struct errors errors;
+    errors_init(&errors);
+    struct totals t = read_file(path, &errors);
+    ck_assert_int_eq(t.status, TRACE_END);
+    ck_assert_uint_eq(t.rows, rows);
+    ck_assert_uint_eq(t.prompt, prompt);
+    ck_assert_uint_eq(t.output, output);
+    ck_assert_uint_eq(errors.error_count, 0);
+    errors_free(&errors);
+}
+
+/* Small files are inflated at one go, others as a stream: the rows are the same, also of several
+ * gzip files in one, and where something that is no gzip follows. */
+START_TEST(gzip_at_one_go_and_streamed)
+{
+    static const int counts[] = {0, 1, 1000, 50000, 400000};
+    char path[256];
+    snprintf(path, sizeof path, "%s", traffic_temp("b.csv.gz"));
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        int rows = counts[i];
+        uint64_t prompt = 0, output = 0;
+        for (int k = 0; k < rows; k++) {
+            prompt += (uint64_t)(1 + (int64_t)k * 7919 % 5000);
+            output += (uint64_t)((int64_t)k * 31 % 1000);
+        }
+        write_gzip(path, OWN, rows);
+        expect_rows(path, (uint64_t)rows, prompt, output);
+        file_write(path, "ab", "junk", 4);
+        expect_rows(path, (uint64_t)rows, prompt, output);
+        write_gzip(path, OWN, rows / 3);
+        add_gzip(path, "ab", "", rows / 3, rows - rows / 3);
+        expect_rows(path, (uint64_t)rows, prompt, output);
+    }
+    remove(path);
 }
 END_TEST
 
@@ -454,6 +516,7 @@ int main(void)
                                   without_line_ends,
                                   too_many_columns_of_any_format,
                                   gzip_whole_cut_and_damaged,
+                                  gzip_at_one_go_and_streamed,
                                   files_that_are_none,
                                   azure_public_hours,
                                   NULL};
