@@ -1,6 +1,9 @@
 /* fleetsim COMMAND … */
 #include <stdio.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "sim/cli/command.h"
 
@@ -50,8 +53,20 @@ static int dispatch(int argc, char **argv)
     return command ? command_run(command, argc - 2, argv + 2) : command_unknown(name);
 }
 
+/* Large pieces of memory keep coming zeroed from the system, whose untouched pages cost nothing,
+ * also after one was given back: by itself the C library then takes them from its heap and clears
+ * them. */
+static void memory_settle(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 128 << 10);
+    mallopt(M_TRIM_THRESHOLD, 1 << 20);
+#endif
+}
+
 int main(int argc, char **argv)
 {
+    memory_settle();
     int code = dispatch(argc, argv);
     /* A full disk or a closed pipe shows at the last flush. */
     if (fflush(stdout) != 0 || ferror(stdout)) {
