@@ -382,6 +382,17 @@ static void range_fill(struct text *cell, const struct metrics_usd *usd)
              text_real(usd->high, decimals).s);
 }
 
+/* Whether a prefix cache was asked in any of them: then what routers differ in has columns too. */
+static bool caches(const struct compare *compare)
+{
+    bool any = false;
+    for (size_t i = 0; i < compare->count; i++)
+        any |= compare->contenders[i].summary.prefix.lookup_tokens > 0;
+    return any;
+}
+
+enum { COLUMNS = 12, CACHE_COLUMNS = 2 };
+
 static void row_fill(const struct compare *compare, struct text *row, const struct contender *o,
                      double largest)
 {
@@ -402,22 +413,26 @@ static void row_fill(const struct compare *compare, struct text *row, const stru
     row[9] = text_count(o->scale_events);
     row[10] = text_count(o->met_cold_start);
     row[11] = text_count(s->requests.refused + s->requests.unservable);
+    if (caches(compare)) {
+        row[COLUMNS] = text_share(s->prefix.token_hit_rate, 2);
+        row[COLUMNS + 1] = text_real(s->load_max_over_mean, 2);
+    }
 }
 
 static void table_print(const struct compare *compare, FILE *out)
 {
-    enum { COLUMNS = 12 };
-    static const char *const heads[2][COLUMNS] = {
+    static const char *const heads[2][COLUMNS + CACHE_COLUMNS] = {
         {"", "GPU-hours", "saved", "cost", "low–high", "TTFT", "TTFT", "TPOT", "attained", "scale",
-         "met cold", ""},
+         "met cold", "", "cached", "fullest"},
         {"variant", "billed", "%", "$", "$", "p50 s", "p99 s", "p99 ms", "%", "events", "start",
-         "refused"},
+         "refused", "%", "/ mean"},
     };
+    size_t columns = caches(compare) ? COLUMNS + CACHE_COLUMNS : COLUMNS;
     struct text_table table;
-    text_table_init(&table, COLUMNS, 2, 1);
+    text_table_init(&table, columns, 2, 1);
     for (size_t r = 0; r < 2; r++) {
         struct text *row = text_table_row(&table, false);
-        for (size_t c = 0; c < COLUMNS; c++)
+        for (size_t c = 0; c < columns; c++)
             snprintf(row[c].s, sizeof row[c].s, "%s", heads[r][c]);
     }
     for (size_t i = 0; i < compare->count; i++)
@@ -616,6 +631,9 @@ const struct command cmd_compare_command = {
         "must meet the SLO in all of them, the other columns show the first, and two more tables\n"
         "give each headline's interval and its differences from the first variant, paired.\n"
         "`met cold start`: requests that came while a replica was starting.\n"
+        "Where a prefix cache was asked: `cached`, the share of prompt tokens it had, and "
+        "`fullest`,\n"
+        "requests in flight at the fullest ready replica over the mean of them all.\n"
         "What --policies need to know of a replica is its capacity: stated, known for step_time "
         "rate,\n"
         "or else measured, with one replica at Poisson rates until it just meets the SLO.\n",

@@ -91,6 +91,27 @@ PY
   assert_status 0
   fs_run run chat.yaml --quiet --force
   assert_output_has "% of prompt tokens found"
+
+  # compare has them side by side, as each run's own result says; without any cache it says nothing of one.
+  local none='fleet.pools[0].engine.enable_prefix_caching=false'
+  fs_run compare chat.yaml --quiet --variant prefix_aware:fleet.router.policy=prefix_aware \
+    --variant session_sticky:fleet.router.policy=session_sticky --variant "none:$none"
+  assert_status 0
+  printf '%s\n' "$output" >table.txt
+  run "$FLEETSIM_PYTHON" - <<'PY'
+import json, math
+rows = {line.split()[0]: line.split()[-2:] for line in open("table.txt") if line.strip()}
+assert rows["variant"] == ["/", "mean"], rows
+for policy in ("prefix_aware", "session_sticky"):
+    r = json.load(open(policy + ".json"))
+    assert rows[policy][0] == f"{math.floor(r['prefix']['token_hit_rate'] * 1e4) / 100:.2f}", (rows, policy)
+    assert rows[policy][1] == f"{r['routing']['load_max_over_mean']:.2f}", (rows, policy)
+assert rows["none"][0] == "–", rows
+PY
+  assert_status 0
+  fs_run compare chat.yaml --quiet --set "$none" --variant a: --variant b:fleet.router.policy=least_loaded
+  assert_status 0
+  [[ "$output" != *fullest* ]]
 }
 
 @test "rows by hour and class add up to those of the fleet" {
