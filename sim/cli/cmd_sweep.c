@@ -24,6 +24,8 @@ static const struct options_spec sweep_specs[] = {
      "runs at a time; without it one for each processor"},
     {"memory", 0, OPTIONS_TEXT, offsetof(struct sweep_values, memory), "SIZE",
      "stop a run that takes more, as '2 GiB'"},
+    {"time-limit", 0, OPTIONS_TEXT, offsetof(struct sweep_values, time_limit), "TIME",
+     "stop a run that works longer, as '10 min'"},
     {"replications", 0, OPTIONS_TEXT, offsetof(struct sweep_values, replications), "N",
      "runs of every point, instead of the file's number"},
     {"only", 0, OPTIONS_LIST, offsetof(struct sweep_values, only), "WHAT",
@@ -334,6 +336,7 @@ static int sweep_with(const struct sweep_values *values, const char *name, struc
         return COMMAND_BAD_INPUT;
     if (!sweep_options_memory(values->memory, sweep->file->memory_bytes, options.jobs,
                               &options.memory_bytes) ||
+        !sweep_options_time(values->time_limit, sweep->file->time_limit_ps, &options.time_s) ||
         !sweep_options_only(&values->only, &sweep->plan, &options.selected, arena))
         return COMMAND_BAD_USAGE;
     options.folder = values->output ? values->output

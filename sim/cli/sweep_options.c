@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "sim/base/errors.h"
+#include "sim/base/time.h"
 #include "sim/base/units.h"
 
 /* A whole number from low to high that is all of text. */
@@ -53,6 +54,20 @@ bool sweep_options_memory(const char *text, int64_t file_bytes, size_t jobs, uin
         *bytes = (uint64_t)given;
     else if (pages > 0 && page > 0)
         *bytes = (uint64_t)((double)pages * (double)page * 0.9 / (double)jobs);
+    return true;
+}
+
+bool sweep_options_time(const char *text, int64_t file_ps, double *seconds)
+{
+    char why[256];
+    int64_t given = file_ps;
+    if (text && (!units_parse_time(text, &given, why, sizeof why) || given < PS_PER_SECOND ||
+                 given > HORIZON_MAX_PS)) {
+        fputs("fleetsim sweep: --time-limit is a time from 1 s to 100 days, such as '10 min'\n",
+              stderr);
+        return false;
+    }
+    *seconds = given == FIELD_INT_UNSET ? 0 : time_seconds(given);
     return true;
 }
 

@@ -11,7 +11,7 @@
 
 struct sweep_values {
     struct options_list sets, only;
-    const char *output, *jobs, *memory, *replications, *shard, *slurm, *sensitivity;
+    const char *output, *jobs, *memory, *time_limit, *replications, *shard, *slurm, *sensitivity;
     bool dry_run, retry_failed, quiet, json;
 };
 
@@ -21,6 +21,8 @@ struct sweep_values {
 bool sweep_options_jobs(const char *text, size_t *jobs);
 /* --memory, else the file's, else nine tenths of the machine's for all jobs together. */
 bool sweep_options_memory(const char *text, int64_t file_bytes, size_t jobs, uint64_t *bytes);
+/* --time-limit, else the file's, else 0: none. */
+bool sweep_options_time(const char *text, int64_t file_ps, double *seconds);
 /* --replications; 0: not given. */
 bool sweep_options_replications(const char *text, int64_t *count);
 /* --shard i/n, else those of a Slurm job array; *shards 0: neither. */

@@ -60,6 +60,7 @@ bool sweep_slurm_print(const struct sweep_values *values, const char *sweep, con
     word_print(sweep, out);
     option_print("--output", folder, out);
     option_print("--memory", values->memory, out);
+    option_print("--time-limit", values->time_limit, out);
     option_print("--replications", values->replications, out);
     option_print("--sensitivity", values->sensitivity, out);
     for (size_t i = 0; i < values->sets.count; i++)

@@ -347,6 +347,7 @@ static bool tasks_run(struct work *work)
                               .count = work->report->to_do,
                               .jobs = options->jobs,
                               .memory_bytes = options->memory_bytes,
+                              .time_s = options->time_s,
                               .work = work_do,
                               .ended = work_ended,
                               .look = work_look,

@@ -53,6 +53,7 @@ struct sweep_options {
     const char *folder;
     size_t jobs;
     uint64_t memory_bytes; /* of one run; 0: no limit */
+    double time_s;         /* likewise, by the clock on the wall */
     bool retry_failed;     /* those that failed, and only those */
     const bool *selected;  /* [plan.runs]; NULL: all */
     size_t shard, shards;  /* shards 0: not sharded */

@@ -25,6 +25,7 @@ struct worker {
     char text[TEXT_MAX]; /* the beginning of its stderr */
     size_t text_length;
     uint64_t over_bytes; /* what it took when it was killed for memory; 0: it was not */
+    double over_s;       /* likewise for time */
 };
 
 struct state {
@@ -158,7 +159,12 @@ static void text_append(const struct worker *worker, char *reason)
         snprintf(reason + used, SWEEP_POOL_REASON_MAX - used, ": %.*s", (int)length, worker->text);
 }
 
-static void death_explain(const struct worker *worker, uint64_t limit, int status,
+static bool killed_by_us(const struct worker *worker)
+{
+    return worker->over_bytes > 0 || worker->over_s > 0;
+}
+
+static void death_explain(const struct worker *worker, const struct sweep_pool *pool, int status,
                           struct sweep_outcome *outcome)
 {
     char *reason = outcome->reason;
@@ -166,7 +172,10 @@ static void death_explain(const struct worker *worker, uint64_t limit, int statu
     *outcome = (struct sweep_outcome){.done = false};
     if (worker->over_bytes > 0)
         snprintf(reason, size, "killed for memory: %.1f MiB, and %.1f MiB are allowed",
-                 (double)worker->over_bytes / 0x1p20, (double)limit / 0x1p20);
+                 (double)worker->over_bytes / 0x1p20, (double)pool->memory_bytes / 0x1p20);
+    else if (worker->over_s > 0)
+        snprintf(reason, size, "killed for time: %.1f s, and %.1f s are allowed", worker->over_s,
+                 pool->time_s);
     else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
         snprintf(reason, size, "killed (signal 9): by hand, or by the system for want of memory");
     else if (WIFSIGNALED(status))
@@ -196,8 +205,8 @@ static bool worker_end(struct state *state, struct worker *worker, int status)
 {
     struct sweep_outcome outcome;
     text_drain(worker);
-    if (!outcome_read(worker->outcome_fd, &outcome) || worker->over_bytes > 0)
-        death_explain(worker, state->pool->memory_bytes, status, &outcome);
+    if (!outcome_read(worker->outcome_fd, &outcome) || killed_by_us(worker))
+        death_explain(worker, state->pool, status, &outcome);
     outcome.wall_s = wall_now() - worker->began_s;
     close(worker->outcome_fd);
     close(worker->text_fd);
@@ -258,10 +267,12 @@ static void workers_look(struct state *state)
             view.slowest = worker->task;
         }
         uint64_t bytes = pool->memory_bytes > 0 ? resident_bytes(worker->pid) : 0;
-        if (bytes > pool->memory_bytes && worker->over_bytes == 0) {
-            worker->over_bytes = bytes;
+        if (killed_by_us(worker))
+            continue;
+        worker->over_bytes = bytes > pool->memory_bytes ? bytes : 0;
+        worker->over_s = pool->time_s > 0 && s > pool->time_s ? s : 0;
+        if (killed_by_us(worker))
             kill(worker->pid, SIGKILL);
-        }
     }
     if (pool->look)
         pool->look(pool->self, &view);

@@ -37,6 +37,7 @@ struct sweep_pool {
     const size_t *tasks;
     size_t count, jobs;
     uint64_t memory_bytes; /* of one worker, measured; 0: no limit */
+    double time_s;         /* likewise, from the fork on; 0: no limit */
     /* In the worker. */
     void (*work)(void *self, size_t task, struct sweep_outcome *outcome);
     /* In the parent, when a task has ended. False: nothing more is started. */

@@ -35,7 +35,7 @@ struct axis_text {
 
 struct root_text {
     const char *name, *description, *base, *raw;
-    int64_t replications, memory_bytes;
+    int64_t replications, memory_bytes, time_limit_ps;
     struct field_list outputs;
 };
 
@@ -205,6 +205,14 @@ static const struct field root_fields[] = {
      .max = 1e15,
      .doc = "What one run may take; a run that takes more is stopped and counts as failed. By "
             "default nine tenths of the machine's, shared by the runs at work"},
+    {.name = "time_limit",
+     .kind = FIELD_TIME,
+     .flags = FIELD_OPTIONAL,
+     .offset = offsetof(struct root_text, time_limit_ps),
+     .min = 1,
+     .max = 8640000,
+     .doc = "How long one run may work, by the clock on the wall; a run that takes longer is "
+            "stopped and counts as failed. By default for ever"},
     {RAW(struct root_text, "axes", "What is varied")},
     {0},
 };
@@ -655,6 +663,7 @@ static void root_read(const struct reader *r, const struct node *root)
     file->description = text.description;
     file->replications = text.replications;
     file->memory_bytes = text.memory_bytes;
+    file->time_limit_ps = text.time_limit_ps;
     const char *folder = file->source.folder;
     file->base = text.base
                      ? text.base

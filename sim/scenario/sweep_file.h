@@ -90,6 +90,7 @@ struct sweep_file {
     const char *base; /* a path, from the working directory */
     int64_t replications;
     int64_t memory_bytes;      /* of one run; FIELD_INT_UNSET: not given */
+    int64_t time_limit_ps;     /* likewise */
     struct field_list outputs; /* const char *; empty: all */
     uint32_t *output_offsets;  /* [outputs.count] */
     struct sweep_file_axis *axes;

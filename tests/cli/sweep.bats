@@ -283,6 +283,29 @@ PY
   [ "$(json out.json 'o["failed"]')" = 0 ]
 }
 
+@test "a run that takes too long is killed, the others are unharmed, and it alone is tried again" {
+  cat >sweep.yaml <<'YAML'
+name: long
+outputs: [usd]
+time_limit: 1 s
+axes:
+  - {name: days, key: horizon, list: [10 min, 90 d], unit: min}
+YAML
+  sweep --set 'workload[0].arrivals.rate=40' --set output.trace_interval='10 d' --jobs 1
+  assert_status 1
+  assert_stderr_has "p00001 (days=90 d): failed: killed for time: 1."
+  assert_stderr_has "and 1.0 s are allowed"
+  assert_output_has "1 done, 1 failed, 0 missing"
+  [ "$(find . -name '*.tmp-*' | wc -l)" -eq 0 ]
+  # The limit is no part of what a run is: the other stays done. The option goes before the file.
+  fs_run sweep sweep.yaml --quiet --set 'workload[0].arrivals.rate=40' --set output.trace_interval='10 d' \
+    --time-limit '2 s' --retry-failed --json
+  assert_status 1
+  assert_stderr_has "and 2.0 s are allowed"
+  printf '%s\n' "$output" >out.json
+  [ "$(json out.json 'o["up_to_date_before"], o["done"], o["failed"]')" = "(1, 1, 1)" ]
+}
+
 @test "a run that takes too much memory is killed, the others are unharmed, and it alone is tried again" {
   ! grep -q __asan_init "$FLEETSIM_BIN" || skip "a sanitizer takes more memory than the limit"
   cat >sweep.yaml <<'YAML'
@@ -500,7 +523,7 @@ YAML
 
 @test "bad options are bad usage" {
   small_sweep
-  for option in "--jobs 0" "--jobs x" "--memory 3" "--replications 0" "--shard 3/3" "--shard 1" "--slurm 0"; do
+  for option in "--jobs 0" "--jobs x" "--memory 3" "--time-limit 0.5s" "--time-limit x" "--replications 0" "--shard 3/3" "--shard 1" "--slurm 0"; do
     # shellcheck disable=SC2086
     sweep $option
     assert_status 64

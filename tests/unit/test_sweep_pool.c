@@ -72,7 +72,8 @@ static bool ended(void *self, size_t task, const struct sweep_outcome *outcome)
     return ++stage->ended != stage->refuse_after;
 }
 
-static enum sweep_pool_end stage_run(struct stage *stage, size_t jobs, uint64_t memory)
+static enum sweep_pool_end stage_run(struct stage *stage, size_t jobs, uint64_t memory,
+                                     double time_s)
 {
     size_t tasks[TASKS];
     struct errors errors;
@@ -83,6 +84,7 @@ static enum sweep_pool_end stage_run(struct stage *stage, size_t jobs, uint64_t 
                               .count = TASKS,
                               .jobs = jobs,
                               .memory_bytes = memory,
+                              .time_s = time_s,
                               .work = work,
                               .ended = ended,
                               .self = stage};
@@ -97,7 +99,7 @@ START_TEST(what_goes_wrong_stays_in_its_process)
     struct stage stage = {.deeds = {[1] = REFUSE, [2] = CRASH, [3] = EXIT, [5] = TALK}};
     for (size_t jobs = 1; jobs <= 16; jobs *= 4) {
         memset(stage.told, 0, sizeof stage.told);
-        ck_assert_int_eq(stage_run(&stage, jobs, 0), SWEEP_POOL_ALL);
+        ck_assert_int_eq(stage_run(&stage, jobs, 0, 0), SWEEP_POOL_ALL);
         for (size_t i = 0; i < TASKS; i++) {
             ck_assert(stage.told[i]);
             ck_assert(stage.done[i] == (i == 0 || i > 3));
@@ -113,7 +115,7 @@ END_TEST
 START_TEST(who_takes_too_much_memory_is_killed)
 {
     struct stage stage = {.deeds = {[4] = FILL}};
-    ck_assert_int_eq(stage_run(&stage, 2, 200 << 20), SWEEP_POOL_ALL);
+    ck_assert_int_eq(stage_run(&stage, 2, 200 << 20, 0), SWEEP_POOL_ALL);
     for (size_t i = 0; i < TASKS; i++)
         ck_assert(stage.done[i] == (i != 4));
     ck_assert_ptr_nonnull(strstr(stage.reasons[4], "killed for memory: "));
@@ -121,10 +123,25 @@ START_TEST(who_takes_too_much_memory_is_killed)
 }
 END_TEST
 
+START_TEST(who_takes_too_long_is_killed)
+{
+    struct stage stage = {.deeds = {[0] = SLEEP, [4] = SLEEP, [11] = SLEEP}};
+    ck_assert_int_eq(stage_run(&stage, 2, 0, 0.5), SWEEP_POOL_ALL);
+    for (size_t i = 0; i < TASKS; i++) {
+        ck_assert(stage.told[i]);
+        ck_assert(stage.done[i] == (stage.deeds[i] == WELL));
+        if (!stage.done[i]) {
+            ck_assert_ptr_nonnull(strstr(stage.reasons[i], "killed for time: "));
+            ck_assert_ptr_nonnull(strstr(stage.reasons[i], "and 0.5 s are allowed"));
+        }
+    }
+}
+END_TEST
+
 START_TEST(a_parent_that_cannot_go_on_starts_nothing_more)
 {
     struct stage stage = {.refuse_after = 3};
-    ck_assert_int_eq(stage_run(&stage, 2, 0), SWEEP_POOL_STOPPED);
+    ck_assert_int_eq(stage_run(&stage, 2, 0, 0), SWEEP_POOL_STOPPED);
     ck_assert_uint_ge(stage.ended, 3);
     ck_assert_uint_le(stage.ended, 4);
 }
@@ -145,7 +162,7 @@ static void pool_of_sleepers(void *arg)
         kill(parent, SIGTERM);
         _exit(0);
     }
-    enum sweep_pool_end end = stage_run(stage, 3, 0);
+    enum sweep_pool_end end = stage_run(stage, 3, 0, 0);
     waitpid(child, NULL, 0);
     _exit(end == SWEEP_POOL_KILLED && stage->ended == 0 ? 42 : 1);
 }
@@ -254,6 +271,7 @@ int main(void)
 {
     const TTest *const tests[] = {what_goes_wrong_stays_in_its_process,
                                   who_takes_too_much_memory_is_killed,
+                                  who_takes_too_long_is_killed,
                                   a_parent_that_cannot_go_on_starts_nothing_more,
                                   the_second_signal_kills,
                                   lines_come_back_and_torn_ones_do_not,
