@@ -8,6 +8,7 @@
 #include "sim/cli/command.h"
 #include "sim/cli/json_out.h"
 #include "sim/cli/setup.h"
+#include "sim/cli/stale.h"
 #include "sim/cli/sweep_options.h"
 #include "sim/cli/sweep_slurm.h"
 #include "sim/cli/text.h"
@@ -265,12 +266,20 @@ static int dry_run(struct sweep *sweep, size_t jobs)
     return sweep->invalid > 0 ? COMMAND_FAILURE : COMMAND_OK;
 }
 
+/* Writes the folder's sweep.h5, and takes away what a killed one left beside it. */
+static bool merge(const char *folder, struct sweep_report *report, struct sweep_results *results,
+                  struct arena *arena, struct errors *errors)
+{
+    stale_remove(arena_printf(arena, "%s/sweep.h5", folder), errors);
+    return sweep_merge(folder, report, results, arena, errors);
+}
+
 static int merge_tell(const struct sweep_values *values, const char *name, const char *folder,
                       struct sweep_report *report, double wall_s, size_t jobs, struct arena *arena,
                       struct errors *errors)
 {
     struct sweep_results results;
-    bool ok = sweep_merge(folder, report, &results, arena, errors);
+    bool ok = merge(folder, report, &results, arena, errors);
     if (!ok)
         return COMMAND_FAILURE;
     if (values->json) {
@@ -389,7 +398,7 @@ static int merge_run(const struct sweep_values *values, const char *path, struct
                      struct errors *errors)
 {
     struct sweep_report report = {0};
-    if (!sweep_merge(path, &report, NULL, arena, errors))
+    if (!merge(path, &report, NULL, arena, errors))
         return COMMAND_FAILURE;
     if (values->json) {
         report_json(path, path, &report, NULL, NULL);

@@ -521,6 +521,25 @@ YAML
   assert_stderr_has ". is no folder of a sweep"
 }
 
+@test "what a killed merge left beside sweep.h5 goes an hour later" {
+  small_sweep
+  sh -c 'exit 0' &
+  dead=$!
+  wait "$dead"
+  mkdir folder
+  touch -d '2 hours ago' "folder/sweep.h5.tmp-$dead" "folder/sweep.h5.tmp-$$"
+  touch "folder/sweep.h5.tmp-${dead}1"
+  sweep -o folder
+  assert_status 0
+  assert_stderr_has "removed folder/sweep.h5.tmp-$dead, left by a run that was killed"
+  assert_absent "folder/sweep.h5.tmp-$dead"
+  [ -e "folder/sweep.h5.tmp-$$" ] && [ -e "folder/sweep.h5.tmp-${dead}1" ]
+  touch -d '2 hours ago' "folder/sweep.h5.tmp-$dead"
+  fs_run sweep merge folder
+  assert_status 0
+  assert_absent "folder/sweep.h5.tmp-$dead"
+}
+
 @test "bad options are bad usage" {
   small_sweep
   for option in "--jobs 0" "--jobs x" "--memory 3" "--time-limit 0.5s" "--time-limit x" "--replications 0" "--shard 3/3" "--shard 1" "--slurm 0"; do
