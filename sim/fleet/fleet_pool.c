@@ -1,6 +1,7 @@
 #include "sim/fleet/fleet_pool.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/arena.h"
@@ -446,24 +447,47 @@ static uint32_t worth(struct fleet *f, uint32_t slot, int64_t t)
     }
 }
 
-/* Whom to take out of service: the newest still starting, else of the ready by the pool's choice.
- */
-static uint32_t slot_to_drop(struct fleet *f, uint32_t pool, bool starting, int64_t t)
+/* A replica that may be taken out of service. */
+struct candidate {
+    uint32_t worth, launch, slot;
+};
+
+/* Who goes first: what is worth least, the newest of equals. */
+static int by_worth(const void *a_, const void *b_)
 {
-    uint32_t best = ROUTER_NONE, least = 0;
+    const struct candidate *a = a_, *b = b_;
+    if (a->worth != b->worth) {
+        return a->worth < b->worth ? -1 : 1;
+    }
+    return (a->launch < b->launch) - (a->launch > b->launch);
+}
+
+/* Takes so many out of service: the newest of those still starting, or of the ready ones by the
+ * pool's choice. All are weighed once, for one that goes does not change what another is worth. */
+static void drop(struct fleet *f, uint32_t pool, bool starting, uint32_t count, int64_t t)
+{
+    if (count == 0) {
+        return;
+    }
+    struct candidate *candidates = memory_alloc(f->slot_count * sizeof *candidates);
+    uint32_t found = 0;
     for (uint32_t i = 0; i < f->slot_count; i++) {
         const struct fleet_slot *s = &f->slots[i];
-        if (s->pool != pool || !(starting ? is_starting(s) : is_ready(s))) {
-            continue;
-        }
-        uint32_t mine = starting ? 0 : worth(f, i, t);
-        if (best == ROUTER_NONE || mine < least ||
-            (mine == least && s->launch > f->slots[best].launch)) {
-            best = i;
-            least = mine;
+        if (s->pool == pool && (starting ? is_starting(s) : is_ready(s))) {
+            candidates[found++] = (struct candidate){
+                .worth = starting ? 0 : worth(f, i, t), .slot = i, .launch = s->launch};
         }
     }
-    return best;
+    check(found >= count);
+    qsort(candidates, found, sizeof *candidates, by_worth);
+    for (uint32_t i = 0; i < count; i++) {
+        if (starting) {
+            start_drop(f, candidates[i].slot, t);
+        } else {
+            fleet_drain(f, candidates[i].slot, t);
+        }
+    }
+    free(candidates);
 }
 
 static void scale(struct fleet *f, uint32_t pool, uint32_t target, int64_t t)
@@ -472,12 +496,10 @@ static void scale(struct fleet *f, uint32_t pool, uint32_t target, int64_t t)
     for (; present < target; present++) {
         provisioning_begin(f, slot_launch(f, pool, t), t);
     }
-    for (; present > target && f->pools[pool].starting > 0; present--) {
-        start_drop(f, slot_to_drop(f, pool, true, t), t);
-    }
-    for (; present > target; present--) {
-        fleet_drain(f, slot_to_drop(f, pool, false, t), t);
-    }
+    uint32_t over = present - target, starting = f->pools[pool].starting;
+    uint32_t early = over < starting ? over : starting;
+    drop(f, pool, true, early, t);
+    drop(f, pool, false, over - early, t);
 }
 
 static void observe_scale(struct fleet *f, uint32_t index, const struct autoscaler_decision *d,
