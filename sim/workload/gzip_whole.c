@@ -29,22 +29,22 @@ static bool read_all(int file, unsigned char *to, size_t size)
     return true;
 }
 
-/* The bytes of a small regular file: malloc'd, or NULL. */
+/* The bytes of a small regular file: malloc'd, or NULL. Others are not even opened: a pipe has one
+ * reader. */
 static unsigned char *small_read(const char *path, size_t *size)
 {
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size < GZIP_BYTES_LEAST ||
+        status.st_size > SMALL_BYTES)
+        return NULL;
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return NULL;
-    struct stat status;
-    unsigned char *bytes = NULL;
-    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
-        status.st_size >= GZIP_BYTES_LEAST && status.st_size <= SMALL_BYTES) {
-        *size = (size_t)status.st_size;
-        bytes = memory_alloc(*size);
-        if (!read_all(file, bytes, *size)) {
-            free(bytes);
-            bytes = NULL;
-        }
+    *size = (size_t)status.st_size;
+    unsigned char *bytes = memory_alloc(*size);
+    if (!read_all(file, bytes, *size)) {
+        free(bytes);
+        bytes = NULL;
     }
     close(file);
     return bytes;
