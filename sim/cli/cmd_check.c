@@ -44,7 +44,14 @@ static void classes_print(const struct run *run, FILE *out)
             fprintf(out, "%s%s", k ? ", " : "; pools ",
                     ((const char *const *)class->pools.items)[k]);
         fputc('\n', out);
+        int64_t stamp;
+        if (workload_trace_start(w, i, &stamp) && stamp != run_start(run))
+            fprintf(out, "    its first row, stamped %s, is played at the start, %s\n",
+                    text_stamp(stamp).s, text_stamp(run_start(run)).s);
     }
+    if (workload_late_requests(w) > 0)
+        fprintf(out, "  %s requests of traces come at or after the horizon: not played\n",
+                text_count(workload_late_requests(w)).s);
     if (workload_skipped_rows(w) > 0)
         fprintf(out, "  %s bad trace rows are left out (on_bad_row: skip)\n",
                 text_count(workload_skipped_rows(w)).s);

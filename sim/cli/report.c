@@ -418,6 +418,11 @@ static void summary_print(const struct run_outcome *o, FILE *out)
     heading_print(out, "Summary");
     requests_print(s, out);
     sessions_print(&o->sessions, out);
+    if (o->late_requests > 0) {
+        name_print(out, "trace");
+        fprintf(out, "%s requests come at or after the horizon: not played\n",
+                text_count(o->late_requests).s);
+    }
     if (o->skipped_rows > 0) {
         name_print(out, "trace");
         fprintf(out, "%s bad rows were left out (on_bad_row: skip)\n",

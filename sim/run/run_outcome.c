@@ -73,6 +73,7 @@ void run_outcome_fill(const struct run *run, struct run_outcome *o, struct arena
                               .pools = run_outcome_pools(run, arena),
                               .skipped_rows = workload_skipped_rows(run->workload),
                               .failed_calls = workload_failed_calls(run->workload),
+                              .late_requests = workload_late_requests(run->workload),
                               .sessions = workload_sessions_all(run->workload),
                               .totals = totals};
     o->checks = run_audit(run, &o->check_count, &o->audit_ok);
@@ -152,6 +153,8 @@ static void meta_read(struct reading *r)
     o->interval_ps = number(r, "meta/trace_interval_ps");
     o->skipped_rows = (uint64_t)number(r, "meta/skipped_rows");
     o->failed_calls = (uint64_t)number(r, "meta/failed_calls");
+    /* Files of earlier versions have none. */
+    (void)trace_read_number(r->file, "meta/late_requests", &o->late_requests);
     o->sessions = (struct sessions_counts){
         .started = (uint64_t)number(r, "meta/sessions_started"),
         .finished = (uint64_t)number(r, "meta/sessions_finished"),

@@ -34,7 +34,7 @@ struct run_outcome {
     const struct metrics_bin *bins;
     const struct run_outcome_pool *pools;
     bool audit_ok;
-    uint64_t skipped_rows, failed_calls;
+    uint64_t skipped_rows, failed_calls, late_requests;
     struct sessions_counts sessions; /* of all classes */
     const struct run_totals *totals; /* NULL: from a file, where how long it took is not */
 };

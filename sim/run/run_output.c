@@ -253,6 +253,8 @@ static void output_fill(struct output *o, const struct run *run, const char *dig
              "Bad rows of traces left out so far (on_bad_row: skip)");
     add_meta(o, "failed_calls", NULL, workload_failed_calls(run->workload),
              "Failed calls of BurstGPT traces left out so far");
+    add_meta(o, "late_requests", NULL, workload_late_requests(run->workload),
+             "Requests of traces at or after the horizon, which are not played");
     struct sessions_counts sessions = workload_sessions_all(run->workload);
     add_meta(o, "sessions_started", NULL, sessions.started,
              "Sessions that started so far, those under way at the start included");

@@ -1,7 +1,9 @@
-/* Which fleetsim this is. The build gives FLEETSIM_VERSION, FLEETSIM_REVISION and
- * FLEETSIM_BUILD_TYPE. */
+/* Which fleetsim this is. The build gives FLEETSIM_VERSION and FLEETSIM_BUILD_TYPE, and makes
+ * revision.h (revision.cmake). */
 #ifndef FLEETSIM_SIM_RUN_VERSION_H
 #define FLEETSIM_SIM_RUN_VERSION_H
+
+#include <revision.h>
 
 #define VERSION_REVISION FLEETSIM_REVISION /* git; empty outside a checkout */
 #define VERSION_TEXT     FLEETSIM_VERSION

@@ -389,6 +389,11 @@ static hid_t type_in_memory(const struct trace_hdf5 *w, enum column_type type)
     }
 }
 
+size_t trace_hdf5_element_bytes(enum column_type type)
+{
+    return type == COLUMN_TEXT ? 16 : type == COLUMN_INT32 || type == COLUMN_UINT32 ? 4 : 8;
+}
+
 static enum trace_fill fill_of(enum column_type type)
 {
     return type == COLUMN_INT64   ? TRACE_FILL_INT64
@@ -470,7 +475,9 @@ hid_t trace_hdf5_column(struct trace_hdf5 *w, hid_t group, const struct column *
     }
     hsize_t elements = space->rank > 0 ? space->dims[0] : 1;
     elements *= space->rank > 1 ? space->dims[1] : 1;
-    bool chunked = space->rank > 0 && (space->growing || elements * 8 > TRACE_SMALL_BYTES);
+    hsize_t plain = space->small_table ? TRACE_MEDIUM_BYTES : TRACE_SMALL_BYTES;
+    bool chunked = space->rank > 0 &&
+                   (space->growing || elements * trace_hdf5_element_bytes(column->type) > plain);
     hid_t create = chunked ? chunked_create(column, space) : w->small[fill_of(column->type)];
     hid_t dataset = trace_hdf5_id(w,
                                   H5Dcreate2(group, column->name, type_on_disk(w, column->type),

@@ -7,8 +7,13 @@
 #include "sim/trace/trace.h"
 
 enum {
-    TRACE_CHUNK_ROWS = 8192,   /* rows of a chunk of a long table */
-    TRACE_SMALL_BYTES = 32768, /* columns up to this are stored plain: packing them costs more */
+    TRACE_CHUNK_ROWS = 8192, /* rows of a chunk of a long table */
+    /* Columns up to this are stored plain, in the header of their dataset, … */
+    TRACE_SMALL_BYTES = 8192,
+    /* … and up to this where all of their table is small: packing them costs more than it saves. A
+     * header takes 64 KiB at most. */
+    TRACE_MEDIUM_BYTES = 32768,
+    TRACE_SMALL_TABLE_BYTES = 131072,
     TRACE_LINKS_MAX = 4096, /* members that a group lists in its own header: an index costs more */
     TRACE_WHY_MAX = 256,
     TRACE_ATTRIBUTE_TYPES = 256,
@@ -24,6 +29,7 @@ struct trace_space {
     hsize_t dims[2];
     struct trace_scale *scales[2]; /* borrowed; NULL for none */
     bool growing;                  /* the first dimension is unlimited */
+    bool small_table;              /* up to TRACE_SMALL_TABLE_BYTES in all columns */
 };
 
 /* An open file and its first failure: after one, every call does nothing. The types, spaces and
@@ -82,6 +88,8 @@ void trace_hdf5_attribute(struct trace_hdf5 *w, hid_t object, const char *name, 
 /* A dataset of one column in a group; close with trace_hdf5_dataset_close. */
 hid_t trace_hdf5_column(struct trace_hdf5 *w, hid_t group, const struct column *column,
                         const struct trace_space *space);
+/* Bytes of an element in the file; of a text its place in the heap where it lies. */
+size_t trace_hdf5_element_bytes(enum column_type type);
 /* Its values, gathered from rows, into elements first … first + count − 1 of its only dimension, or
  * into the whole (first 0, count all elements). buffer: count × 8 bytes. */
 void trace_hdf5_values(struct trace_hdf5 *w, hid_t dataset, const struct column *column,

@@ -113,6 +113,15 @@ static struct trace_space table_space(struct trace_hdf5 *w, hid_t group,
     return space;
 }
 
+static bool table_is_small(const struct trace_table *table, size_t count)
+{
+    size_t bytes = 0;
+    for (const struct column *c = table->columns; c->type != COLUMN_END; c++) {
+        bytes += trace_hdf5_element_bytes(c->type);
+    }
+    return count <= TRACE_SMALL_TABLE_BYTES / bytes;
+}
+
 static void table_write(struct trace_hdf5 *w, const struct trace_table *table)
 {
     /* Beside the columns there are at most time, time_bnds, nv and the labels. */
@@ -120,6 +129,7 @@ static void table_write(struct trace_hdf5 *w, const struct trace_table *table)
     struct trace_scale scales[2] = {{.dataset = -1}, {.dataset = -1}};
     struct trace_space space = table_space(w, group, table, scales);
     size_t count = table->row_count * (table->shape == TRACE_SERIES ? table->series_count : 1);
+    space.small_table = table_is_small(table, count);
     void *buffer = memory_alloc((count + 1) * 8);
     for (const struct column *c = table->columns; c->type != COLUMN_END && !w->failed; c++) {
         hid_t dataset = trace_hdf5_column(w, group, c, &space);

@@ -41,6 +41,8 @@ struct arrivals_type {
     void (*tokens)(const void *self, double *mean_prompt, double *mean_output, uint64_t *skipped);
     /* Failed calls of a trace, which are no requests; NULL: none. */
     uint64_t (*failed_calls)(const void *self);
+    /* Requests of a trace at or after the horizon, which are not played; NULL: none. */
+    uint64_t (*late)(const void *self);
     /* Tokens that a hash stands for, 0: there are none; NULL: the process never has any. */
     uint32_t (*hash_block)(const void *self);
     /* A process that follows the fleet (both NULL: it does not) gives one arrival at a time: the

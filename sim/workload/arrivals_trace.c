@@ -94,9 +94,9 @@ struct trace {
     /* From the first pass. */
     bool has_start;
     int64_t start_unix_s, last_ps;
-    uint64_t rows, skipped, failed_calls; /* rows before the horizon */
-    uint32_t hash_block;                  /* 0: the trace has no hash_ids */
-    uint64_t *hours;                      /* owned; arrivals in each hour, [hour_count] */
+    uint64_t rows, late, skipped, failed_calls; /* rows before the horizon, and from it on */
+    uint32_t hash_block;                        /* 0: the trace has no hash_ids */
+    uint64_t *hours;                            /* owned; arrivals in each hour, [hour_count] */
     size_t hour_count;
     uint128 prompt_sum, output_sum;
     struct trace_feed_kept kept; /* owned; whole unless given_up */
@@ -174,8 +174,10 @@ static bool scan(struct trace *t, const struct site *site)
         int64_t time_ps = request.arrival_ps;
         if (time_ps < t->horizon_ps && time_ps < HORIZON_MAX_PS)
             count_request(t, &request);
+        else if (t->horizon_ps == TIME_NEVER)
+            beyond++;
         else
-            beyond += time_ps >= HORIZON_MAX_PS && t->horizon_ps == TIME_NEVER;
+            t->late++;
     }
     trace_feed_free(&feed);
     uint64_t bad = trace_reader_bad_rows(reader);
@@ -406,6 +408,11 @@ static uint64_t trace_failed_calls(const void *self)
     return ((const struct trace *)self)->failed_calls;
 }
 
+static uint64_t trace_late(const void *self)
+{
+    return ((const struct trace *)self)->late;
+}
+
 static uint32_t trace_hash_block(const void *self)
 {
     return ((const struct trace *)self)->hash_block;
@@ -421,6 +428,7 @@ static const struct arrivals_type trace_type = {
     .expected = trace_expected,
     .tokens = trace_tokens,
     .failed_calls = trace_failed_calls,
+    .late = trace_late,
     .hash_block = trace_hash_block,
 };
 

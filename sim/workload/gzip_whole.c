@@ -15,6 +15,7 @@ enum {
     SMALL_BYTES = 1 << 20,
     TEXT_BYTES = 4 << 20,
     GZIP_BYTES_LEAST = 18, /* of a header and a trailer */
+    HEADER_CHECKSUM = 2,   /* a flag; libdeflate does not look at it, zlib does */
 };
 
 static bool read_all(int file, unsigned char *to, size_t size)
@@ -80,7 +81,8 @@ char *gzip_whole_read(const char *path, size_t *size)
         return NULL;
     char *text = NULL;
     size_t room = text_size(bytes + packed);
-    if (bytes[0] == 0x1f && bytes[1] == 0x8b && room <= TEXT_BYTES)
+    bool gzip = bytes[0] == 0x1f && bytes[1] == 0x8b && (bytes[3] & HEADER_CHECKSUM) == 0;
+    if (gzip && room <= TEXT_BYTES)
         text = inflate_all(bytes, packed, room, size);
     free(bytes);
     return text;

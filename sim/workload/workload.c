@@ -662,3 +662,22 @@ uint64_t workload_failed_calls(const struct workload *w)
             failed += w->streams[i].type->failed_calls(w->streams[i].process);
     return failed;
 }
+
+uint64_t workload_late_requests(const struct workload *w)
+{
+    uint64_t late = 0;
+    for (size_t i = 0; i < w->class_count; i++)
+        if (w->streams[i].type->late)
+            late += w->streams[i].type->late(w->streams[i].process);
+    return late;
+}
+
+bool workload_trace_start(const struct workload *w, size_t class_index, int64_t *unix_s)
+{
+    const struct stream *s = stream_at(w, class_index);
+    int64_t last_ps;
+    *unix_s = FIELD_INT_UNSET;
+    if (s->type->extent)
+        s->type->extent(s->process, unix_s, &last_ps);
+    return *unix_s != FIELD_INT_UNSET;
+}

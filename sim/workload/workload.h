@@ -100,5 +100,10 @@ uint64_t workload_content_key(const struct workload *w);
 uint64_t workload_skipped_rows(const struct workload *w);
 /* Calls that traces record as failed: left out, never run. */
 uint64_t workload_failed_calls(const struct workload *w);
+/* Requests of traces at or after the horizon: not played. */
+uint64_t workload_late_requests(const struct workload *w);
+/* The first stamp of a class's trace in Unix seconds: it is played at the start, whatever that is.
+ * False: no trace, or one whose stamps are no dates. */
+bool workload_trace_start(const struct workload *w, size_t class_index, int64_t *unix_s);
 
 #endif

@@ -49,6 +49,7 @@ LIBRARIES = {
     r"xxhash\.h": ["sim/workload", "sim/run"],
     r"uthash\.h|utlist\.h|utarray\.h": ["models", "sim/engine", "sim/fleet", "sim/workload",
                                         "sim/metrics", "sim/run", "sim/scenario", "sim/cli"],
+    r"revision\.h": ["sim/run"],  # made by the build
     r"check\.h": [],
     r"argp\.h": ["sim/cli"],
     r"pthread\.h": ["sim/run", "sim/cli"],

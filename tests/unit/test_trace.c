@@ -307,6 +307,50 @@ START_TEST(long_text_reads_back)
 }
 END_TEST
 
+/* How a column is stored hangs on its bytes: every length around a limit reads back. */
+START_TEST(columns_of_any_length)
+{
+    enum { ROWS_MAX = 16385 };
+    static const size_t limits[] = {512, 1024, 2048, 4096, 5461, 8192, 16384};
+    struct sample_row *rows = calloc(ROWS_MAX, sizeof *rows);
+    double *times = calloc(ROWS_MAX, sizeof *times);
+    char **reasons = calloc(ROWS_MAX, sizeof *reasons);
+    static const char *const words[] = {"up", "", "down"};
+    for (size_t i = 0; i < ROWS_MAX; i++) {
+        rows[i].start_ps = (int64_t)i * PS_PER_SECOND;
+        rows[i].reason = words[i % 3];
+    }
+    sample.tables[1].rows = rows;
+    for (size_t k = 0; k < 3 * sizeof limits / sizeof limits[0]; k++) {
+        size_t count = limits[k / 3] - 1 + k % 3;
+        sample.tables[1].row_count = count;
+        ck_assert_msg(trace_write(&sample.run, path, true, &errors), "%zu rows", count);
+        hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT), text = H5Tcopy(H5T_C_S1);
+        hid_t time = H5Dopen2(file, "scaling/time", H5P_DEFAULT);
+        hid_t reason = H5Dopen2(file, "scaling/reason", H5P_DEFAULT);
+        hid_t space = H5Dget_space(reason);
+        H5Tset_size(text, H5T_VARIABLE);
+        H5Tset_cset(text, H5T_CSET_UTF8);
+        ck_assert_uint_eq((size_t)H5Sget_simple_extent_npoints(space), count);
+        ck_assert(H5Dread(time, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, times) >= 0);
+        ck_assert(H5Dread(reason, text, H5S_ALL, H5S_ALL, H5P_DEFAULT, reasons) >= 0);
+        for (size_t i = 0; i < count; i++) {
+            ck_assert(times[i] == (double)i);
+            ck_assert_str_eq(reasons[i], words[i % 3]);
+        }
+        H5Dvlen_reclaim(text, space, H5P_DEFAULT, reasons);
+        H5Sclose(space);
+        H5Dclose(reason);
+        H5Dclose(time);
+        H5Tclose(text);
+        ck_assert_int_ge(H5Fclose(file), 0);
+    }
+    free(rows);
+    free(times);
+    free(reasons);
+}
+END_TEST
+
 START_TEST(existing_file_is_refused)
 {
     ck_assert(trace_write(&sample.run, path, false, &errors));
@@ -503,6 +547,7 @@ int main(void)
     tcase_add_test(tcase, values_read_back);
     tcase_add_test(tcase, scales_are_the_librarys);
     tcase_add_test(tcase, long_text_reads_back);
+    tcase_add_test(tcase, columns_of_any_length);
     tcase_add_test(tcase, existing_file_is_refused);
     tcase_add_test(tcase, bad_places_are_named);
     tcase_add_test(tcase, full_disk_leaves_nothing);
