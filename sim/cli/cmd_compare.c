@@ -60,7 +60,9 @@ struct contender {
     bool states_slo;    /* some class states an attainment */
     bool always_met;    /* the SLO, in every replication */
     bool audit_ok;
-    char *json; /* owned: its result object, indented for a list in an object */
+    bool oracle;       /* a pool of it knows the future: a bound, nothing to choose */
+    uint32_t replicas; /* that all its pools together hold all the time; 0: some pool scales */
+    char *json;        /* owned: its result object, indented for a list in an object */
 };
 
 struct compare {
@@ -177,6 +179,19 @@ static bool variants_read(struct compare *compare, struct arena *arena)
     return ok;
 }
 
+/* What its pools' autoscalers say before the run. */
+static void scalers_take(struct contender *o)
+{
+    bool scales = false;
+    for (size_t p = 0; p < run_config(o->run)->fleet.pools.count; p++) {
+        const char *policy = config_pool(run_config(o->run), p)->autoscaler.type->name;
+        o->oracle |= strcmp(policy, "ideal") == 0;
+        scales |= strcmp(policy, "static") != 0;
+        o->replicas += run_initial_replicas(o->run, p);
+    }
+    o->replicas = scales ? 0 : o->replicas;
+}
+
 /* Opens them all, so that everything wrong is known before the first is simulated. */
 static bool variants_open(struct compare *compare, const char *scenario, struct arena *arena)
 {
@@ -195,6 +210,8 @@ static bool variants_open(struct compare *compare, const char *scenario, struct 
         o->replication = o->run != NULL ? (size_t)run_config(o->run)->replication : 0;
         for (size_t c = 0; o->run != NULL && c < run_config(o->run)->workload.count; c++)
             o->states_slo |= !isnan(config_class(run_config(o->run), c)->slo.attainment);
+        if (o->run != NULL)
+            scalers_take(o);
         errors_free(&errors);
     }
     return ok;
@@ -330,20 +347,51 @@ static bool same_arrivals(const struct compare *compare)
     return true;
 }
 
-/* The cheapest that meets the SLO, by dollars or, without prices, by GPU-hours; NULL: none. */
+/* By dollars or, without prices, by GPU-hours: -1 when a costs less, 0 as much, 1 more. */
+static int costs_compare(const struct contender *a, const struct contender *b)
+{
+    bool priced = !isnan(a->summary.usd.total) && !isnan(b->summary.usd.total);
+    double x = priced ? a->summary.usd.total : a->summary.gpu_hours.billed;
+    double y = priced ? b->summary.usd.total : b->summary.gpu_hours.billed;
+    return (x > y) - (x < y);
+}
+
+/* The cheapest that meets the SLO, the first of equals; NULL: none. */
 static const struct contender *cheapest(const struct compare *compare)
 {
     const struct contender *best = NULL;
     for (size_t i = 0; i < compare->count; i++) {
         const struct contender *o = &compare->contenders[i];
-        if (!o->always_met)
-            continue;
-        bool priced = best && !isnan(o->summary.usd.total) && !isnan(best->summary.usd.total);
-        if (!best || (priced ? o->summary.usd.total < best->summary.usd.total
-                             : o->summary.gpu_hours.billed < best->summary.gpu_hours.billed))
+        if (o->always_met && !o->oracle && (!best || costs_compare(o, best) < 0))
             best = o;
     }
     return best;
+}
+
+static bool oracle_met(const struct compare *compare)
+{
+    bool any = false;
+    for (size_t i = 0; i < compare->count; i++)
+        any |= compare->contenders[i].always_met && compare->contenders[i].oracle;
+    return any;
+}
+
+/* The names of all that meet the SLO for as little: "a", "a and b", "a, b and c". */
+static void cheapest_names_print(const struct compare *compare, const struct contender *best,
+                                 FILE *out)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < compare->count; i++) {
+        const struct contender *o = &compare->contenders[i];
+        left += o->always_met && !o->oracle && costs_compare(o, best) == 0;
+    }
+    for (size_t i = 0; i < compare->count; i++) {
+        const struct contender *o = &compare->contenders[i];
+        if (!o->always_met || o->oracle || costs_compare(o, best) != 0)
+            continue;
+        left--;
+        fprintf(out, "%s%s", o->spec.name, left == 0 ? "" : left == 1 ? " and " : ", ");
+    }
 }
 
 static bool states_slo(const struct compare *compare)
@@ -414,7 +462,7 @@ static void row_fill(const struct compare *compare, struct text *row, const stru
     row[10] = text_count(o->met_cold_start);
     row[11] = text_count(s->requests.refused + s->requests.unservable);
     if (caches(compare)) {
-        row[COLUMNS] = text_share(s->prefix.token_hit_rate, 2);
+        row[COLUMNS] = text_percent(s->prefix.token_hit_rate, 2);
         row[COLUMNS + 1] = text_real(s->load_max_over_mean, 2);
     }
 }
@@ -442,10 +490,24 @@ static void table_print(const struct compare *compare, FILE *out)
     text_table_free(&table);
 }
 
+/* With --policies nobody has stated how many static holds. */
+static void saved_print(const struct compare *compare, FILE *out)
+{
+    const struct contender *peak = peak_of(compare);
+    if (!compare->values->policies || peak->replicas == 0)
+        return;
+    fprintf(out, "saved: against %s, %s replica%s all the time, %s\n", peak->spec.name,
+            text_count(peak->replicas).s, peak->replicas == 1 ? "" : "s",
+            compare->values->peak && strcmp(compare->values->peak, "size") == 0
+                ? "the smallest fleet that meets the SLO"
+                : "the plan's peak (--peak size: as few as meet the SLO)");
+}
+
 static void verdict_print(const struct compare *compare, FILE *out)
 {
     const struct fingerprint *first = &compare->contenders[0].arrivals;
     fputc('\n', out);
+    saved_print(compare, out);
     if (same_arrivals(compare)) {
         fprintf(out,
                 "arrivals: identical in all %zu: %s requests, %s prompt and %s output tokens\n",
@@ -473,10 +535,13 @@ static void verdict_print(const struct compare *compare, FILE *out)
     } else if (slo_unjudged(compare)) {
         fputs("cheapest that meets the SLO: no request arrived that it could be judged by\n", out);
     } else if (!best) {
-        fputs("cheapest that meets the SLO: none of them meets it\n", out);
+        fprintf(out, "cheapest that meets the SLO: none of them meets it%s\n",
+                oracle_met(compare) ? " but an oracle, which knows the future" : "");
     } else {
+        fputs("cheapest that meets the SLO: ", out);
+        cheapest_names_print(compare, best, out);
         fprintf(
-            out, "cheapest that meets the SLO: %s, %s GPU-hours", best->spec.name,
+            out, ", %s GPU-hours",
             text_real(best->summary.gpu_hours.billed, largest_gpu_hours(compare) < 100 ? 2 : 1).s);
         if (!isnan(best->summary.usd.total))
             fprintf(out, ", $%s", text_real(best->summary.usd.total, 2).s);

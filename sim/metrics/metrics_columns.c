@@ -406,7 +406,8 @@ const struct column metrics_class_columns[] = {
           "1 if slo_attainment ≥ the stated share, else 0; undefined where none is stated."),
     CLASS(DOUBLE, usd, "usd", "$", "cost",
           "The class's share of the bill: of each pool's usd_input by the tokens it had prefilled, "
-          "of usd_output by its outputs. What a pool that ran nothing costs is no class's."),
+          "of usd_output by its outputs, all of the run together: who comes at dear hours pays no "
+          "more for it. What a pool that ran nothing costs is no class's."),
     CLASS(DOUBLE, usd_per_mtok_total, "usd_per_mtok_total", "$ per million tokens",
           "cost per million tokens", "usd / (tokens_prompt + tokens_output) × 10⁶."),
     {0},

@@ -112,6 +112,23 @@ PY
   [ "$(json out.json 'o["variants"][1]["saving_half_interval"]')" = None ]
 }
 
+@test "who is cheapest: all that cost as little, never an oracle; what static holds is said" {
+  small
+  fs_run compare small.yaml --quiet --policies static,target,ideal
+  assert_status 0
+  assert_output_has "saved: against static, 1 replica all the time, the plan's peak (--peak size: as few as meet the SLO)"
+  [[ "$output" != *"meets the SLO: ideal"* ]]
+  fs_run compare small.yaml --quiet --variant 'oracle:fleet.pools[0].autoscaler={policy: ideal}' \
+    --set 'fleet.pools[0].capacity=1' --variant 'two:fleet.pools[0].autoscaler={policy: ideal}' \
+    --set 'workload[0].slo={e2e: 1 h, attainment: 1 %}'
+  assert_output_has "none of them meets it but an oracle, which knows the future"
+  sed -i '/initial_replicas/d' small.yaml
+  fs_run compare small.yaml --quiet --set 'fleet.pools[0].autoscaler={policy: static, replicas: 9}' \
+    --set 'workload[0].slo={e2e: 1 h, attainment: 1 %}' --variant ll: --variant rr:fleet.router.policy=round_robin \
+    --variant 'more:fleet.pools[0].autoscaler={policy: static, replicas: 10}' --variant last:
+  assert_output_has "cheapest that meets the SLO: ll, rr and last, "
+}
+
 @test "--replications: paired runs give savings an interval" {
   small
   fs_run compare small.yaml --json --quiet --policies static,target --replications 3

@@ -99,12 +99,12 @@ PY
   assert_status 0
   printf '%s\n' "$output" >table.txt
   run "$FLEETSIM_PYTHON" - <<'PY'
-import json, math
+import json
 rows = {line.split()[0]: line.split()[-2:] for line in open("table.txt") if line.strip()}
 assert rows["variant"] == ["/", "mean"], rows
 for policy in ("prefix_aware", "session_sticky"):
     r = json.load(open(policy + ".json"))
-    assert rows[policy][0] == f"{math.floor(r['prefix']['token_hit_rate'] * 1e4) / 100:.2f}", (rows, policy)
+    assert rows[policy][0] == f"{100 * r['prefix']['token_hit_rate']:.2f}", (rows, policy)
     assert rows[policy][1] == f"{r['routing']['load_max_over_mean']:.2f}", (rows, policy)
 assert rows["none"][0] == "–", rows
 PY

@@ -87,3 +87,36 @@ YAML
   assert_status 0
   assert_output_has "arrivals: identical in all 2: 3 requests"
 }
+
+@test "what is not played of a trace, and where it was moved to, is said" {
+  cat >moved.yaml <<'YAML'
+name: moved
+start: 2026-03-02T00:00:00Z
+horizon: 1 h
+workload:
+  - name: batch
+    arrivals: {process: trace, file: batch.csv}
+fleet:
+  pools:
+    - name: main
+      step_time: {model: constant, step: 20 ms}
+      autoscaler: {policy: static, replicas: 2}
+YAML
+  # From 01:00 on, one a minute.
+  { echo arrival_s,prompt_tokens,output_tokens
+    for i in $(seq 0 99); do echo "$((1772413200 + 60 * i)),100,10"; done; } >batch.csv
+  fs_run check moved.yaml
+  assert_status 0
+  assert_output_has "class batch: trace arrivals, 60 requests expected"
+  assert_output_has "its first row, stamped 2026-03-02T01:00:00Z, is played at the start, 2026-03-02T00:00:00Z"
+  assert_output_has "40 requests of traces come at or after the horizon: not played"
+  fs_run run moved.yaml --quiet
+  assert_output_has "40 requests come at or after the horizon: not played"
+  fs_run show moved.h5
+  assert_output_has "40 requests come at or after the horizon: not played"
+  # Nothing is said where nothing is moved or left out.
+  fs_run check moved.yaml --set start=2026-03-02T01:00:00Z --set horizon='100 min'
+  assert_status 0
+  assert_output_has "100 requests expected"
+  [[ "$output" != *"first row"* && "$output" != *"not played"* ]]
+}

@@ -461,6 +461,44 @@ START_TEST(gzip_at_one_go_and_streamed)
 }
 END_TEST
 
+/* A header's own checksum is looked at whatever the size of the file. */
+START_TEST(gzip_header_checksum)
+{
+    static const int sizes[] = {100, 5 << 20};
+    char path[256];
+    snprintf(path, sizeof path, "%s", traffic_temp("h.csv.gz"));
+    for (size_t i = 0; i < 2; i++) {
+        size_t size = strlen(OWN) + (size_t)sizes[i], room = size + 1000;
+        char *text = malloc(size), *packed = malloc(room);
+        strcpy(text, OWN);
+        for (size_t k = strlen(OWN); k < size; k++)
+            text[k] = "1.5,10,3\n"[(k - strlen(OWN)) % 9];
+        z_stream z = {.next_in = (unsigned char *)text,
+                      .avail_in = (uInt)(size - (size_t)sizes[i] % 9),
+                      .next_out = (unsigned char *)packed,
+                      .avail_out = (uInt)room};
+        gz_header header = {.hcrc = 1};
+        ck_assert_int_eq(deflateInit2(&z, 6, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
+        ck_assert_int_eq(deflateSetHeader(&z, &header), Z_OK);
+        ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+        file_write(path, "wb", packed, z.total_out);
+        struct errors errors;
+        errors_init(&errors);
+        ck_assert_int_eq(read_file(path, &errors).status, TRACE_END);
+        ck_assert_uint_eq(errors.error_count, 0);
+        packed[10] ^= 1;
+        file_write(path, "wb", packed, z.total_out);
+        ck_assert_int_eq(read_file(path, &errors).status, TRACE_FAILED);
+        traffic_expect_error(&errors, 0, 0, "damaged");
+        errors_free(&errors);
+        deflateEnd(&z);
+        free(text);
+        free(packed);
+    }
+    remove(path);
+}
+END_TEST
+
 START_TEST(files_that_are_none)
 {
     struct errors errors;
@@ -517,6 +555,7 @@ int main(void)
                                   too_many_columns_of_any_format,
                                   gzip_whole_cut_and_damaged,
                                   gzip_at_one_go_and_streamed,
+                                  gzip_header_checksum,
                                   files_that_are_none,
                                   azure_public_hours,
                                   NULL};
