@@ -470,7 +470,7 @@ START_TEST(gzip_header_checksum)
     for (size_t i = 0; i < 2; i++) {
         size_t size = strlen(OWN) + (size_t)sizes[i], room = size + 1000;
         char *text = malloc(size), *packed = malloc(room);
-        strcpy(text, OWN);
+        memcpy(text, OWN, strlen(OWN));
         for (size_t k = strlen(OWN); k < size; k++)
             text[k] = "1.5,10,3\n"[(k - strlen(OWN)) % 9];
         z_stream z = {.next_in = (unsigned char *)text,
