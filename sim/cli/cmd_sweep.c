@@ -232,10 +232,50 @@ static void report_print(const char *name, const char *folder, const struct swee
 /* ---- commands -----------------------------------------------------------------------------------
  */
 
-/* Points, their state and how long it may take. */
-static int dry_run(struct sweep *sweep, size_t jobs)
+static double estimate_s(const struct sweep_estimate *estimate, size_t jobs)
+{
+    return estimate->requests / estimate->requests_per_s / (double)jobs;
+}
+
+static void dry_run_json(const struct sweep *sweep, const struct sweep_options *options,
+                         const struct sweep_estimate *estimate)
 {
     const struct sweep_plan *plan = &sweep->plan;
+    struct json json;
+    size_t runs = 0;
+    json_out_init(&json, stdout);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "sweep", sweep->file->name);
+    json_out_list(&json, "points");
+    for (size_t p = 0; p < plan->points; p++) {
+        size_t chosen = sweep_chosen(sweep, options, p);
+        struct arena arena;
+        arena_init(&arena);
+        if (chosen > 0) {
+            json_out_object(&json, NULL);
+            json_out_count(&json, "point", p);
+            json_out_text(&json, "label", sweep_points_label(plan, p, &arena));
+            json_out_count(&json, "runs", chosen);
+            json_out_text(&json, "cannot_run",
+                          sweep->points[p].valid ? NULL : sweep->points[p].reason);
+            json_out_object_end(&json);
+        }
+        arena_free(&arena);
+        runs += chosen;
+    }
+    json_out_list_end(&json);
+    json_out_count(&json, "runs", runs);
+    json_out_count(&json, "jobs", options->jobs);
+    json_out_real(&json, "requests", estimate->requests);
+    json_out_real(&json, "seconds", estimate_s(estimate, options->jobs));
+    json_out_object_end(&json);
+}
+
+static void dry_run_print(const struct sweep *sweep, const struct sweep_options *options,
+                          const struct sweep_estimate *estimate)
+{
+    const struct sweep_plan *plan = &sweep->plan;
+    size_t runs = 0, jobs = options->jobs;
     printf("%s: %s point%s", sweep->file->name, text_count(plan->points).s,
            plan->points == 1 ? "" : "s");
     if (plan->replications > 1)
@@ -246,23 +286,36 @@ static int dry_run(struct sweep *sweep, size_t jobs)
                plan->inputs[i].axis.count, plan->inputs[i].axis.count == 1 ? "" : "s",
                plan->inputs[i].from->keys[0].path);
     for (size_t p = 0; p < plan->points; p++) {
+        size_t chosen = sweep_chosen(sweep, options, p);
         struct arena arena;
         arena_init(&arena);
-        printf("  %5zu  %s", p, sweep_points_label(plan, p, &arena));
-        if (!sweep->points[p].valid)
-            printf("  cannot run: %s", sweep->points[p].reason);
-        putchar('\n');
+        if (chosen > 0)
+            printf("  %5zu  %s%s%s\n", p, sweep_points_label(plan, p, &arena),
+                   sweep->points[p].valid ? "" : "  cannot run: ",
+                   sweep->points[p].valid ? "" : sweep->points[p].reason);
         arena_free(&arena);
+        runs += chosen;
     }
-    struct sweep_estimate estimate = sweep_estimate(sweep);
-    if (isnan(estimate.requests) || isnan(estimate.requests_per_s))
+    if (runs < plan->runs)
+        printf("chosen: %s of %s runs\n", text_count(runs).s, text_count(plan->runs).s);
+    if (isnan(estimate_s(estimate, jobs)))
         puts("time: unknown");
     else
         printf("time: about %s s: %s requests at %s a second (measured on one point) on %zu "
                "process%s\n",
-               text_short(estimate.requests / estimate.requests_per_s / (double)jobs).s,
-               text_real(estimate.requests, 0).s, text_real(estimate.requests_per_s, 0).s, jobs,
-               jobs == 1 ? "" : "es");
+               text_short(estimate_s(estimate, jobs)).s, text_real(estimate->requests, 0).s,
+               text_real(estimate->requests_per_s, 0).s, jobs, jobs == 1 ? "" : "es");
+}
+
+/* The points that were asked for and how long all of them may take, done or not. */
+static int dry_run(const struct sweep_values *values, struct sweep *sweep,
+                   const struct sweep_options *options)
+{
+    struct sweep_estimate estimate = sweep_estimate(sweep, options);
+    if (values->json)
+        dry_run_json(sweep, options, &estimate);
+    else
+        dry_run_print(sweep, options, &estimate);
     return sweep->invalid > 0 ? COMMAND_FAILURE : COMMAND_OK;
 }
 
@@ -358,7 +411,7 @@ static int sweep_with(const struct sweep_values *values, const char *name, struc
     if (!values->quiet || sweep->invalid > 0)
         setup_errors_print(&sweep->said);
     if (values->dry_run)
-        return dry_run(sweep, options.jobs);
+        return dry_run(values, sweep, &options);
     return run_all(values, sweep, &options, arena, errors);
 }
 

@@ -301,10 +301,8 @@ static void work_look(void *self, const struct sweep_pool_view *view)
         work->options->progress(work->options->self, &progress);
 }
 
-/* Whether the options ask for this run at all. */
-static bool run_chosen(const struct work *work, size_t run)
+static bool run_chosen(const struct sweep_options *options, size_t run)
 {
-    const struct sweep_options *options = work->options;
     return (!options->selected || options->selected[run]) &&
            (options->shards == 0 || run % options->shards == options->shard);
 }
@@ -316,7 +314,7 @@ static bool tasks_choose(struct work *work, size_t *tasks, bool *wanted)
     for (size_t run = 0; run < work->layout.run_count; run++) {
         const struct sweep_folder_run *state = &work->folder.runs[run];
         const char *invalid = work->layout.runs[run].invalid;
-        bool chosen = run_chosen(work, run);
+        bool chosen = run_chosen(work->options, run);
         work->report->up_to_date += state->state == SWEEP_DONE;
         work->report->stale += state->state == SWEEP_STALE;
         if (!chosen || state->state == SWEEP_DONE ||
@@ -477,21 +475,29 @@ static struct probe probe_take(struct sweep *sweep, size_t run_index)
     return probe;
 }
 
-struct sweep_estimate sweep_estimate(struct sweep *sweep)
+size_t sweep_chosen(const struct sweep *sweep, const struct sweep_options *options, size_t point)
+{
+    size_t replications = sweep->plan.replications, chosen = 0;
+    for (size_t k = 0; k < replications; k++)
+        chosen += run_chosen(options, point * replications + k);
+    return chosen;
+}
+
+struct sweep_estimate sweep_estimate(struct sweep *sweep, const struct sweep_options *options)
 {
     struct probe probe = {NAN, NAN};
     struct sweep_estimate estimate = {.requests = 0, .requests_per_s = NAN};
     for (size_t p = 0; p < sweep->plan.points && isnan(probe.requests_per_s); p++) {
         /* The middle first: ends are extreme. */
         size_t point = (p + sweep->plan.points / 2) % sweep->plan.points;
-        if (sweep->points[point].valid)
+        if (sweep->points[point].valid && sweep_chosen(sweep, options, point) > 0)
             probe = probe_take(sweep, point * sweep->plan.replications);
     }
     for (size_t p = 0; p < sweep->plan.points; p++) {
         double requests = sweep->points[p].requests;
         if (sweep->points[p].valid)
-            estimate.requests +=
-                (isnan(requests) ? probe.requests : requests) * (double)sweep->plan.replications;
+            estimate.requests += (isnan(requests) ? probe.requests : requests) *
+                                 (double)sweep_chosen(sweep, options, p);
     }
     estimate.requests_per_s = probe.requests_per_s;
     return estimate;

@@ -80,11 +80,13 @@ bool sweep_run(struct sweep *sweep, const struct sweep_options *options,
 bool sweep_merge(const char *folder, struct sweep_report *report, struct sweep_results *results,
                  struct arena *arena, struct errors *errors);
 
-/* Requests of all sound runs together, and how many a second this machine simulates, measured for a
- * second on one of them. NaN where unknown. */
+/* How many runs of a point the options ask for, by selected and shard. */
+size_t sweep_chosen(const struct sweep *sweep, const struct sweep_options *options, size_t point);
+/* Requests of all sound ones of them together, and how many a second this machine simulates,
+ * measured for a second on one of them. NaN where unknown. */
 struct sweep_estimate {
     double requests, requests_per_s;
 };
-struct sweep_estimate sweep_estimate(struct sweep *sweep);
+struct sweep_estimate sweep_estimate(struct sweep *sweep, const struct sweep_options *options);
 
 #endif

@@ -441,6 +441,19 @@ PY
   assert_output_has "small: 20 points"
   assert_output_has "   13  rate=2 /s, seed=2"
   assert_output_has "time: about "
+  [[ "$output" != *chosen* ]]
+  assert_absent small.sweep
+  # Of what was asked for, as one object too.
+  sweep --dry-run --only 13 --only 2-3
+  assert_status 0
+  assert_output_has "   13  rate=2 /s, seed=2"
+  assert_output_has "chosen: 3 of 20 runs"
+  [[ "$output" != *"   12  "* ]]
+  sweep --dry-run --json --shard 1/4
+  assert_status 0
+  printf '%s\n' "$output" >out.json
+  [ "$(json out.json '[p["point"] for p in o["points"]], o["runs"]')" = "([1, 5, 9, 13, 17], 5)" ]
+  [ "$(json out.json 'o["seconds"] > 0 and o["points"][0]["cannot_run"] is None')" = True ]
   assert_absent small.sweep
 }
 
