@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/cli/command.h"
 #include "sim/cli/export.h"
@@ -60,6 +61,46 @@ static void classes_print(const struct run *run, FILE *out)
                 text_count(workload_failed_calls(w)).s);
 }
 
+static bool class_goes_to(const struct class_config *class, const char *pool)
+{
+    bool listed = class->pools.count == 0;
+    for (size_t k = 0; k < class->pools.count; k++)
+        listed |= strcmp(((const char *const *)class->pools.items)[k], pool) == 0;
+    return listed;
+}
+
+/* Tokens of the mean request that may come to the pool, prompt and output; NaN: none comes. */
+static double mean_request(const struct run *run, const struct pool_config *pool)
+{
+    const struct run_config *c = run_config(run);
+    const struct workload *w = run_workload(run);
+    double tokens = 0, requests = 0;
+    for (size_t i = 0; i < c->workload.count; i++) {
+        if (!class_goes_to(config_class(c, i), pool->name))
+            continue;
+        double expected = workload_expected(w, i, 0, run_horizon(run));
+        requests += expected;
+        tokens += expected * (workload_mean_prompt(w, i) + workload_mean_output(w, i));
+    }
+    return requests > 0 ? tokens / requests : NAN;
+}
+
+/* How many requests of the mean length a replica has KV for: where it is few, it is this that
+ * binds.
+ */
+static void kv_print(const struct run *run, const struct pool_config *pool, FILE *out)
+{
+    const struct engine_config *engine = &pool->engine;
+    if (engine->num_gpu_blocks == FIELD_INT_UNLIMITED)
+        return;
+    double tokens = (double)engine->num_gpu_blocks * (double)engine->block_size;
+    double mean = mean_request(run, pool);
+    fprintf(out, "    KV for %s tokens per replica", text_real(tokens, 0).s);
+    if (!isnan(mean))
+        fprintf(out, ", %s times the mean request", text_short(tokens / mean).s);
+    fputc('\n', out);
+}
+
 static void pools_print(const struct run *run, FILE *out)
 {
     const struct run_config *c = run_config(run);
@@ -79,6 +120,7 @@ static void pools_print(const struct run *run, FILE *out)
                     run_capacity_measured(run, p)->trials,
                     text_short(run_capacity_measured(run, p)->in_flight).s);
         fputc('\n', out);
+        kv_print(run, pool, out);
     }
 }
 

@@ -340,3 +340,14 @@ YAML
     [ "$(json $classes.json 'round(sum(c["usd"] for c in o["classes"]), 6)')" = 0.033333 ]
   done
 }
+
+@test "check says for how many requests a replica has KV" {
+  small
+  fs_run check small.yaml
+  assert_status 0
+  # 2,000 blocks of 16 tokens; a mean request has 800 + 120.
+  assert_output_has "KV for 32,000 tokens per replica, 34.78 times the mean request"
+  fs_run check small.yaml --set fleet.pools[0].engine.num_gpu_blocks_override=unlimited
+  assert_status 0
+  [[ "$output" != *"KV for"* ]]
+}
