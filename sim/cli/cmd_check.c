@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "sim/cli/command.h"
 #include "sim/cli/export.h"
@@ -61,14 +60,6 @@ static void classes_print(const struct run *run, FILE *out)
                 text_count(workload_failed_calls(w)).s);
 }
 
-static bool class_goes_to(const struct class_config *class, const char *pool)
-{
-    bool listed = class->pools.count == 0;
-    for (size_t k = 0; k < class->pools.count; k++)
-        listed |= strcmp(((const char *const *)class->pools.items)[k], pool) == 0;
-    return listed;
-}
-
 /* Tokens of the mean request that may come to the pool, prompt and output; NaN: none comes. */
 static double mean_request(const struct run *run, const struct pool_config *pool)
 {
@@ -76,7 +67,7 @@ static double mean_request(const struct run *run, const struct pool_config *pool
     const struct workload *w = run_workload(run);
     double tokens = 0, requests = 0;
     for (size_t i = 0; i < c->workload.count; i++) {
-        if (!class_goes_to(config_class(c, i), pool->name))
+        if (!config_class_goes_to(config_class(c, i), pool->name))
             continue;
         double expected = workload_expected(w, i, 0, run_horizon(run));
         requests += expected;
@@ -85,9 +76,7 @@ static double mean_request(const struct run *run, const struct pool_config *pool
     return requests > 0 ? tokens / requests : NAN;
 }
 
-/* How many requests of the mean length a replica has KV for: where it is few, it is this that
- * binds.
- */
+/* How many requests of the mean length a replica has KV for: where they are few, this binds. */
 static void kv_print(const struct run *run, const struct pool_config *pool, FILE *out)
 {
     const struct engine_config *engine = &pool->engine;

@@ -356,13 +356,19 @@ static int costs_compare(const struct contender *a, const struct contender *b)
     return (x > y) - (x < y);
 }
 
+/* Whether it is a fleet that somebody could have. */
+static bool qualifies(const struct contender *o)
+{
+    return o->always_met && !o->oracle;
+}
+
 /* The cheapest that meets the SLO, the first of equals; NULL: none. */
 static const struct contender *cheapest(const struct compare *compare)
 {
     const struct contender *best = NULL;
     for (size_t i = 0; i < compare->count; i++) {
         const struct contender *o = &compare->contenders[i];
-        if (o->always_met && !o->oracle && (!best || costs_compare(o, best) < 0))
+        if (qualifies(o) && (!best || costs_compare(o, best) < 0))
             best = o;
     }
     return best;
@@ -383,11 +389,11 @@ static void cheapest_names_print(const struct compare *compare, const struct con
     size_t left = 0;
     for (size_t i = 0; i < compare->count; i++) {
         const struct contender *o = &compare->contenders[i];
-        left += o->always_met && !o->oracle && costs_compare(o, best) == 0;
+        left += qualifies(o) && costs_compare(o, best) == 0;
     }
     for (size_t i = 0; i < compare->count; i++) {
         const struct contender *o = &compare->contenders[i];
-        if (!o->always_met || o->oracle || costs_compare(o, best) != 0)
+        if (!qualifies(o) || costs_compare(o, best) != 0)
             continue;
         left--;
         fprintf(out, "%s%s", o->spec.name, left == 0 ? "" : left == 1 ? " and " : ", ");

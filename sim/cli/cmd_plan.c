@@ -106,14 +106,6 @@ static bool users_read(const struct variant_value *arrivals, struct plan_input *
     return false;
 }
 
-static bool class_serves(const struct class_config *class, const char *pool)
-{
-    for (size_t k = 0; k < class->pools.count; k++)
-        if (strcmp(((const char *const *)class->pools.items)[k], pool) == 0)
-            return true;
-    return class->pools.count == 0;
-}
-
 /* The plan and the simulation's references go by the rates at full hours; says so where the traffic
  * rises well above them in between. */
 static void peak_between_hours(const struct plan_ask *ask, struct errors *errors)
@@ -125,7 +117,7 @@ static void peak_between_hours(const struct plan_ask *ask, struct errors *errors
     for (int m = 0; m < MINUTES; m++) {
         double rate = 0;
         for (size_t c = 0; c < ask->config->workload.count; c++)
-            if (class_serves(config_class(ask->config, c), ask->pool->name))
+            if (config_class_goes_to(config_class(ask->config, c), ask->pool->name))
                 rate += workload_rate(w, c, m * (PS_PER_HOUR / 60));
         if (rate > most) {
             most = rate;
@@ -148,7 +140,7 @@ static bool traffic_read(struct plan_ask *ask, struct errors *errors)
     double requests = 0, prompt = 0, output = 0, sum = 0;
     size_t classes = 0, last = 0;
     for (size_t c = 0; c < ask->config->workload.count; c++) {
-        if (!class_serves(config_class(ask->config, c), ask->pool->name))
+        if (!config_class_goes_to(config_class(ask->config, c), ask->pool->name))
             continue;
         double n = workload_expected(w, c, 0, PLAN_HOURS * PS_PER_HOUR);
         requests += n;

@@ -1,5 +1,7 @@
 #include "sim/run/config.h"
 
+#include <string.h>
+
 #include "models/step_time.h"
 #include "sim/fleet/autoscaler.h"
 #include "sim/fleet/router.h"
@@ -330,4 +332,13 @@ const struct field config_fields[] = {
 uint32_t config_gpus_per_replica(const struct pool_config *pool)
 {
     return (uint32_t)parallel_gpus(&pool->parallel);
+}
+
+bool config_class_goes_to(const struct class_config *class, const char *pool)
+{
+    bool listed = class->pools.count == 0;
+    for (size_t k = 0; k < class->pools.count && !listed; k++) {
+        listed = strcmp(((const char *const *)class->pools.items)[k], pool) == 0;
+    }
+    return listed;
 }

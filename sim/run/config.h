@@ -82,6 +82,8 @@ static inline const struct pool_config *config_pool(const struct run_config *con
 {
     return (const struct pool_config *)config->fleet.pools.items + i;
 }
+/* Whether requests of the class may go to the pool. */
+bool config_class_goes_to(const struct class_config *class, const char *pool);
 /* GPUs of one replica: tensor × attention_data × pipeline. */
 uint32_t config_gpus_per_replica(const struct pool_config *pool);
 

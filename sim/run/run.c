@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "sim/run/cold_start_preset.h"
@@ -35,12 +34,7 @@ static void classes_resolve(struct run *run)
         uint32_t *list = arena_alloc(&run->arena, pools * sizeof *list);
         uint32_t count = 0;
         for (size_t p = 0; p < pools; p++) {
-            bool listed = class->pools.count == 0;
-            for (size_t k = 0; k < class->pools.count && !listed; k++) {
-                listed = strcmp(((const char *const *)class->pools.items)[k],
-                                config_pool(&run->config, p)->name) == 0;
-            }
-            if (listed) {
+            if (config_class_goes_to(class, config_pool(&run->config, p)->name)) {
                 list[count++] = (uint32_t)p;
             }
         }
